@@ -1,0 +1,31 @@
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test bench clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile
+
+setup: ## install what the tests need (Debian packages, NVIDIA's tools into .tools/)
+	@scripts/setup test
+
+build: ## build offlink
+	cargo build --release
+
+demo: ## build offlink, link a Rust program with GPU code through it, run that
+	@scripts/setup demo
+	@scripts/demo
+
+test: ## set up, check format and lints, run all tests and the demo
+	@scripts/setup test
+	cargo fmt --all --check
+	rustfmt --check --edition 2024 $$(find examples fixtures -name '*.rs' -not -path '*/target/*')
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo test --workspace
+	scripts/demo
+
+bench: build ## compare offlink with clang-linker-wrapper and with the bare linker
+	@scripts/setup test
+	@benches/bench
+
+clean: ## remove what was built (not .tools/)
+	cargo clean
+	rm -rf examples/hello-gpu/target tests/gpu/out

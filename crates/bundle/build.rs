@@ -1,0 +1,58 @@
+//! Compiles the registration code in `runtime/` for the crate's own target.
+//!
+//! The objects are embedded as bytes and become part of the host objects that
+//! the crate writes; nothing of them is linked into the crate.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// These come last, behind any CFLAGS of the environment, whose choices are for
+/// code that runs here and not for code that goes into other programs.
+const FLAGS: [&str; 11] = [
+    "-Wall",
+    "-Werror",
+    "-O2",
+    "-g0",
+    "-fPIC",
+    "-fno-lto",
+    "-ffreestanding",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-stack-protector",
+    // A single object without this mark turns the feature off for the whole
+    // program that it is linked into.
+    "-fcf-protection=full",
+    "-c",
+];
+
+fn main() -> io::Result<()> {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=runtime/openmp.c");
+    let template = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("openmp.o");
+    if is_x86_64_linux() {
+        compile("runtime/openmp.c", &template)
+    } else {
+        // An empty template: `HostTarget::supported` leaves its host out.
+        fs::write(template, [])
+    }
+}
+
+fn compile(source: &str, object: &Path) -> io::Result<()> {
+    let compiler = cc::Build::new()
+        .try_get_compiler()
+        .map_err(io::Error::other)?;
+    let mut command = compiler.to_command();
+    command.args(FLAGS).arg(source).arg("-o").arg(object);
+    let status = command.status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("{command:?}: {status}")))
+    }
+}
+
+fn is_x86_64_linux() -> bool {
+    let target = |key: &str| env::var(key).unwrap_or_default();
+    target("CARGO_CFG_TARGET_ARCH") == "x86_64"
+        && target("CARGO_CFG_TARGET_OS") == "linux"
+        && target("CARGO_CFG_TARGET_POINTER_WIDTH") == "64"
+}

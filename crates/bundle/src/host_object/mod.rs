@@ -1,0 +1,63 @@
+//! The relocatable object that registers device images with their runtime.
+//!
+//! Its code is constant and compiled when this crate is built (`runtime/`);
+//! writing an object is copying that code, adding the images as a section and
+//! the tables that point at them. The contents are those that LLVM 22.1.8's
+//! clang-linker-wrapper gives its wrapper object for OpenMP: a constructor of
+//! priority 101 calls `__tgt_register_lib` with a `__tgt_bin_desc` and leaves
+//! `__tgt_unregister_lib` to `atexit`. All symbols that it defines are local,
+//! so that several such objects fit into one program.
+
+mod host;
+mod openmp;
+mod relocatable;
+mod template;
+
+use std::io;
+
+pub use host::{HostTarget, UnsupportedHost};
+pub use openmp::write;
+
+use crate::elf::ElfError;
+use crate::offload_binary::WriteError;
+
+/// The section that offload entries stand in since LLVM 21.
+pub(crate) const ENTRIES_SECTION: &str = "llvm_offload_entries";
+
+/// Why a host object could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An image can't be put into an offload binary.
+    #[error("cannot embed device image {index} ({triple} {arch}): {source}")]
+    Image {
+        /// The position of the image among those given.
+        index: usize,
+        /// Its target triple.
+        triple: String,
+        /// Its architecture.
+        arch: String,
+        /// What is wrong with it.
+        source: WriteError,
+    },
+    /// There are more images than the descriptor can count.
+    #[error("{0} device images are more than one host object can register")]
+    TooMany(usize),
+    /// The code compiled into this crate is not as it should be.
+    #[error("the embedded registration code is unusable: {0}")]
+    Template(String),
+    /// The object would be malformed.
+    #[error("cannot lay out the host object: {0}")]
+    Layout(#[from] object::write::Error),
+    /// The sink failed.
+    #[error("cannot write the host object: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl From<ElfError> for Error {
+    fn from(error: ElfError) -> Self {
+        Error::Template(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! The tables of libomptarget, as its `__tgt_register_lib` takes them.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use goblin::elf::section_header::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
+use goblin::elf::sym::{STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, STV_DEFAULT, STV_HIDDEN};
+
+use super::relocatable::{Relocatable, Relocation, Section, SectionId, Symbol, SymbolId};
+use super::{ENTRIES_SECTION, Error, HostTarget, template};
+use crate::offload_binary::{self, Encoded, Image};
+
+/// The name by which `runtime/openmp.c` refers to the descriptor.
+const DESCRIPTOR: &str = "offlink_openmp_descriptor";
+
+/// Tells linkers not to drop a section that nothing refers to.
+const SHF_GNU_RETAIN: u64 = 1 << 21;
+
+/// `__tgt_bin_desc`: the number of images in 32 bits, padding, then pointers to
+/// the images and to the first and past the last offload entry.
+const DESCRIPTOR_SIZE: u64 = 32;
+
+/// `__tgt_device_image`: pointers to the first and past the last byte of the
+/// image, and to the first and past the last offload entry.
+const DEVICE_IMAGE_SIZE: u64 = 32;
+
+/// Writes the object that registers `images` with libomptarget to `out`.
+///
+/// Each image is embedded as an offload binary of version 1 in an allocated
+/// section `.llvm.offloading`, where LLVM's tools find it again, and is
+/// registered without that wrapping. All share the program's offload entries.
+/// The object is the same for the same images, and their bytes are written
+/// from where they lie. No images give an object that registers none.
+///
+/// # Errors
+/// [`Error`]; part of the object may have been written by then.
+pub fn write(host: HostTarget, images: &[Image<'_>], out: &mut impl Write) -> Result<(), Error> {
+    let count = i32::try_from(images.len()).map_err(|_| Error::TooMany(images.len()))?;
+    let binaries = images
+        .iter()
+        .enumerate()
+        .map(|(index, image)| {
+            Encoded::version_1(image).map_err(|source| Error::Image {
+                index,
+                triple: image.triple().to_owned(),
+                arch: image.arch().to_owned(),
+                source,
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let mut object = Relocatable::new(host.machine());
+    let tables = object.add_section(Section {
+        name: Cow::Borrowed(b".data.rel.ro"),
+        kind: SHT_PROGBITS,
+        flags: u64::from(SHF_ALLOC | SHF_WRITE),
+        alignment: 8,
+        entry_size: 0,
+        pieces: vec![Cow::Owned(tables(count))],
+        relocations: Vec::new(),
+    });
+    let descriptor = object.add_symbol(Symbol {
+        size: DESCRIPTOR_SIZE,
+        ..local(".omp_offloading.descriptor".into(), tables, 0)
+    });
+    template::add(&mut object, host.openmp_template(), DESCRIPTOR, descriptor)?;
+    let device_images = object.add_symbol(Symbol {
+        size: images.len() as u64 * DEVICE_IMAGE_SIZE,
+        ..local(
+            ".omp_offloading.device_images".into(),
+            tables,
+            DESCRIPTOR_SIZE,
+        )
+    });
+    let entries = add_entries(&mut object);
+    let bounds = add_images(&mut object, &binaries);
+
+    let mut point = |offset: u64, symbol: SymbolId, addend: i64| {
+        let kind = host.absolute_relocation();
+        object.relocate(
+            tables,
+            Relocation {
+                offset,
+                kind,
+                symbol,
+                addend,
+            },
+        );
+    };
+    point(8, device_images, 0);
+    point(16, entries.start, 0);
+    point(24, entries.stop, 0);
+    for (index, (image, size)) in bounds.into_iter().enumerate() {
+        let row = DESCRIPTOR_SIZE + index as u64 * DEVICE_IMAGE_SIZE;
+        point(row, image, 0);
+        point(row + 8, image, size);
+        point(row + 16, entries.start, 0);
+        point(row + 24, entries.stop, 0);
+    }
+    add_stack_note(&mut object);
+    object.write(out)
+}
+
+/// The descriptor and the images behind it; the pointers are relocations.
+fn tables(count: i32) -> Vec<u8> {
+    let size = DESCRIPTOR_SIZE + u64::from(count.unsigned_abs()) * DEVICE_IMAGE_SIZE;
+    let mut bytes = count.to_le_bytes().to_vec();
+    bytes.resize(size as usize, 0);
+    bytes
+}
+
+/// Adds the offload binaries; returns each image's symbol and size in bytes.
+fn add_images<'a>(
+    object: &mut Relocatable<'a>,
+    binaries: &'a [Encoded<'a>],
+) -> Vec<(SymbolId, i64)> {
+    let mut pieces = Vec::new();
+    for binary in binaries {
+        pieces.push(Cow::Borrowed(binary.head.as_slice()));
+        pieces.extend(binary.after_head().map(Cow::Borrowed));
+    }
+    if pieces.is_empty() {
+        return Vec::new();
+    }
+    let section = object.add_section(Section {
+        name: Cow::Borrowed(offload_binary::SECTION_NAME.as_bytes()),
+        kind: offload_binary::SECTION_TYPE,
+        flags: u64::from(SHF_ALLOC),
+        alignment: offload_binary::ALIGNMENT as u64,
+        entry_size: 0,
+        pieces,
+        relocations: Vec::new(),
+    });
+    let mut start = 0;
+    let mut bounds = Vec::new();
+    for (index, binary) in binaries.iter().enumerate() {
+        let name = match index {
+            0 => ".omp_offloading.device_image".to_owned(),
+            _ => format!(".omp_offloading.device_image.{index}"),
+        };
+        let size = binary.image_size();
+        let symbol = object.add_symbol(Symbol {
+            size,
+            ..local(name, section, start + binary.head.len() as u64)
+        });
+        // No slice is larger than `isize::MAX`.
+        bounds.push((symbol, size as i64));
+        start += binary.size as u64;
+    }
+    bounds
+}
+
+/// The symbols by which linkers mark the ends of the entries section.
+struct Entries {
+    start: SymbolId,
+    stop: SymbolId,
+}
+
+/// Adds an empty entries section, without which linkers leave the symbols of
+/// its ends undefined in a program that has no entries.
+fn add_entries(object: &mut Relocatable<'_>) -> Entries {
+    let section = object.add_section(Section {
+        name: Cow::Borrowed(ENTRIES_SECTION.as_bytes()),
+        kind: SHT_PROGBITS,
+        flags: u64::from(SHF_ALLOC | SHF_WRITE) | SHF_GNU_RETAIN,
+        alignment: 8,
+        entry_size: 0,
+        pieces: Vec::new(),
+        relocations: Vec::new(),
+    });
+    // GNU ld drops an empty section that no symbol is in.
+    object.add_symbol(local("__dummy.llvm_offload_entries".to_owned(), section, 0));
+    let mut end = |prefix: &str| {
+        object.add_symbol(Symbol {
+            name: Cow::Owned(format!("{prefix}{ENTRIES_SECTION}").into_bytes()),
+            info: (STB_GLOBAL << 4) | STT_NOTYPE,
+            other: STV_HIDDEN,
+            section: None,
+            value: 0,
+            size: 0,
+        })
+    };
+    Entries {
+        start: end("__start_"),
+        stop: end("__stop_"),
+    }
+}
+
+/// Adds the mark without which GNU ld gives the whole program an executable stack.
+fn add_stack_note(object: &mut Relocatable<'_>) {
+    object.add_section(Section {
+        name: Cow::Borrowed(b".note.GNU-stack"),
+        kind: SHT_PROGBITS,
+        flags: 0,
+        alignment: 1,
+        entry_size: 0,
+        pieces: Vec::new(),
+        relocations: Vec::new(),
+    });
+}
+
+fn local(name: String, section: SectionId, value: u64) -> Symbol<'static> {
+    Symbol {
+        name: Cow::Owned(name.into_bytes()),
+        info: (STB_LOCAL << 4) | STT_OBJECT,
+        other: STV_DEFAULT,
+        section: Some(section),
+        value,
+        size: 0,
+    }
+}

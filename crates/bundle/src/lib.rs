@@ -1,0 +1,19 @@
+//! The formats around device images, without LLVM and without processes.
+//!
+//! - [`offload_binary`]: the container in which compilers embed device code
+//!   in host objects, versions 1 to 3.
+//! - [`entry`]: the offload entries, by which host code names the kernels and
+//!   variables that it expects to find in a device image.
+//! - [`image`]: what a device image is and which symbols it defines.
+//! - [`host_object`]: the relocatable object that carries device images into a
+//!   host program and registers them with the offload runtime.
+
+#![forbid(unsafe_code)]
+
+mod elf;
+pub mod entry;
+pub mod host_object;
+pub mod image;
+pub mod offload_binary;
+
+pub use elf::ElfError;

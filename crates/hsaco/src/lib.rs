@@ -1,0 +1,16 @@
+//! AMD device targets: which processors exist, how a target ID is spelled and
+//! turned into LLVM target features, and the command line of `lld`.
+//!
+//! Everything here is a pure function over values: no file is read and no
+//! process is started, so a device link can be planned before it runs.
+#![forbid(unsafe_code)]
+
+pub mod lld;
+pub mod processor;
+pub mod target_id;
+
+pub use processor::Processor;
+pub use target_id::{Setting, TargetId, TargetIdError};
+
+/// The triple that all AMD device code of offlink has.
+pub const TRIPLE: &str = "amdgcn-amd-amdhsa";

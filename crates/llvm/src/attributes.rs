@@ -1,0 +1,100 @@
+//! The target that functions were compiled for, against the one that they are compiled for now.
+//!
+//! Functions carry `target-cpu` and `target-features`, and code generation prefers them over the target machine.
+
+use inkwell::module::Module;
+
+use crate::ir;
+use crate::options::Options;
+
+const CPU: &str = "target-cpu";
+const FEATURES: &str = "target-features";
+
+/// The highest NN of the `+ptxNN` features that functions of `module` ask for.
+pub(crate) fn declared_ptx(module: &Module<'_>) -> Option<u32> {
+    ir::globals(module)
+        .into_iter()
+        .filter_map(|function| highest_ptx(&function.attribute(FEATURES)?))
+        .max()
+}
+
+/// Brings the functions of the linked module in line with the options.
+///
+/// NVPTX has one GPU per module, and a clang without CUDA leaves features that don't fit the GPU, so all go.
+/// Functions for AMDGPU may have been compiled for another GPU, as generic device libraries are; their
+/// features that follow from the GPU go, those that are a choice stay, and the choices of `options` (a target
+/// ID's settings) come on top.
+pub(crate) fn retarget(module: &Module<'_>, options: &Options) {
+    for function in ir::globals(module) {
+        if options.triple.starts_with("nvptx") {
+            function.set_attribute(CPU, None);
+            function.set_attribute(FEATURES, None);
+        } else if options.triple.starts_with("amdgcn") {
+            let mut features = function.attribute(FEATURES);
+            if function
+                .attribute(CPU)
+                .is_some_and(|cpu| cpu != options.cpu)
+            {
+                function.set_attribute(CPU, Some(&options.cpu));
+                features = features.map(|features| choices(&features));
+            }
+            if let Some(features) = features {
+                let features = [features.as_str(), options.features.as_str()]
+                    .into_iter()
+                    .filter(|list| !list.is_empty())
+                    .collect::<Vec<_>>()
+                    .join(",");
+                function.set_attribute(
+                    FEATURES,
+                    Some(&features)
+                        .filter(|list| !list.is_empty())
+                        .map(String::as_str),
+                );
+            }
+        }
+    }
+}
+
+fn highest_ptx(features: &str) -> Option<u32> {
+    features
+        .split(',')
+        .filter_map(|feature| feature.strip_prefix("+ptx")?.parse().ok())
+        .max()
+}
+
+/// Of AMDGPU features those that a compiler chooses for a GPU rather than takes from it.
+fn choices(features: &str) -> String {
+    features
+        .split(',')
+        .filter(|feature| {
+            let name = feature.trim_start_matches(['+', '-']);
+            matches!(
+                name,
+                "wavefrontsize32" | "wavefrontsize64" | "cumode" | "xnack" | "sramecc"
+            )
+        })
+        .collect::<Vec<_>>()
+        .join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_ptx_counts_and_removed_ones_do_not() {
+        assert_eq!(highest_ptx("+ptx42,+sm_90,+ptx78,-ptx86"), Some(78));
+        assert_eq!(highest_ptx("+sm_90"), None);
+        assert_eq!(highest_ptx("+ptx"), None);
+        assert_eq!(highest_ptx("+ptx99999999999"), None);
+    }
+
+    #[test]
+    fn choices_survive_a_change_of_gpu() {
+        assert_eq!(
+            choices("+16-bit-insts,-wavefrontsize32,+wavefrontsize64,+xnack,+gfx9-insts,-sramecc"),
+            "-wavefrontsize32,+wavefrontsize64,+xnack,-sramecc"
+        );
+        assert_eq!(choices(""), "");
+    }
+}

@@ -1,0 +1,234 @@
+//! From bitcode modules to the code of one image.
+
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use inkwell::context::Context;
+use inkwell::llvm_sys::linker::LLVMLinkModules2;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module as LinkedModule;
+use inkwell::targets::TargetMachine;
+
+use crate::bitcode::Identification;
+use crate::diagnostics::Diagnostics;
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::library::Library;
+use crate::options::{Compiled, Module, Options};
+use crate::worker::{self, Stopped};
+use crate::{attributes, kernels, machine, retain, undefined};
+
+/// The linked module's name, which can turn up in the output and so can't be a path.
+const MODULE_NAME: &str = "offlink";
+
+/// Links `modules` in order, keeps what the host can look up, optimises and emits code for one target.
+///
+/// Equal modules and options give equal code, wherever and whenever; [`Module::name`] has no influence. Any
+/// number of compiles may run at the same time, each on a thread of its own that this call starts and waits
+/// for. Nothing is printed, but for LLVM's warning about a CPU it doesn't know.
+///
+/// Files cut short and files of newer LLVMs are errors. LLVM trusts the rest of a file, though: one with
+/// flipped bits can make it crash or ask for memory without end, and no caller in the same process can stop
+/// that (seen with 19.1.7 and 22.1.8).
+///
+/// # Errors
+/// Every [`Error`]. After [`Error::Fatal`] and [`Error::MissingSymbol`] the memory of the failed compile stays
+/// allocated, and its thread asleep, until the process ends.
+pub fn compile(
+    library: &'static Library,
+    modules: Vec<Module>,
+    options: Options,
+) -> Result<Compiled, Error> {
+    for (what, value) in [
+        ("triple", &options.triple),
+        ("CPU", &options.cpu),
+        ("feature list", &options.features),
+    ] {
+        if value.contains('\0') {
+            return Err(Error::Nul {
+                what,
+                value: value.clone(),
+            });
+        }
+    }
+    let triple = options.triple.clone();
+    // The one thing that is wanted from a compile that doesn't come back; 0 stands for none.
+    let declared_ptx = Arc::new(AtomicU32::new(0));
+    let seen_ptx = Arc::clone(&declared_ptx);
+    let outcome = worker::run(move || link_and_emit(library, &modules, &options, &seen_ptx));
+    outcome.unwrap_or_else(|stopped| {
+        Err(match stopped {
+            Stopped::Fault(Fault::Fatal(message)) => Error::Fatal {
+                triple,
+                message,
+                declared_ptx: some_ptx(&declared_ptx),
+            },
+            Stopped::Fault(Fault::MissingSymbol(symbol)) => Error::MissingSymbol {
+                symbol,
+                library: library.path().to_owned(),
+                version: library.version(),
+            },
+            Stopped::Spawn(error) => Error::Thread(error),
+            Stopped::Panic => Error::Panic { triple },
+        })
+    })
+}
+
+fn some_ptx(declared: &AtomicU32) -> Option<u32> {
+    Some(declared.load(Ordering::Acquire)).filter(|&version| version != 0)
+}
+
+fn link_and_emit(
+    library: &Library,
+    modules: &[Module],
+    options: &Options,
+    declared_ptx: &AtomicU32,
+) -> Result<Compiled, Error> {
+    let diagnostics = Diagnostics::default();
+    let context = Context::create();
+    // SAFETY: the collector was made before the context, so it is dropped after it, and nothing moves it.
+    unsafe { diagnostics.collect(&context) };
+    // Parsed before there is a machine, whose making is fatal to LLVM if the features don't fit the GPU: the
+    // caller then wants to know what the modules ask for.
+    let mut all_parsed = Vec::new();
+    for module in modules {
+        let parsed = parse(library, &context, module, options, &diagnostics)?;
+        if let Some(version) = attributes::declared_ptx(&parsed) {
+            declared_ptx.fetch_max(version, Ordering::AcqRel);
+        }
+        all_parsed.push(parsed);
+    }
+    let machine = machine::create(options).map_err(|message| Error::Target {
+        triple: options.triple.clone(),
+        message,
+        library: library.path().to_owned(),
+        version: library.version(),
+    })?;
+
+    let image = context.create_module(MODULE_NAME);
+    machine::adopt(&machine, &image);
+    for (module, parsed) in modules.iter().zip(all_parsed) {
+        machine::adopt(&machine, &parsed);
+        retain::promote(&parsed, options);
+        link(&image, parsed, module, options, &diagnostics)?;
+    }
+    image.verify().map_err(|message| Error::Verify {
+        triple: options.triple.clone(),
+        message: message.to_string(),
+    })?;
+    retain::internalise(&image, options);
+    attributes::retarget(&image, options);
+    finish(&machine, &image, options, &diagnostics).map(|compiled| Compiled {
+        declared_ptx: some_ptx(declared_ptx),
+        ..compiled
+    })
+}
+
+fn parse<'c>(
+    library: &Library,
+    context: &'c Context,
+    module: &Module,
+    options: &Options,
+    diagnostics: &Diagnostics,
+) -> Result<LinkedModule<'c>, Error> {
+    let buffer = MemoryBuffer::create_from_memory_range(&module.bitcode, MODULE_NAME);
+    let unreadable = |message: String| Error::Bitcode {
+        module: module.name.clone(),
+        message,
+        producer: Identification::read(&module.bitcode)
+            .ok()
+            .map(|identification| identification.producer),
+        library: library.path().to_owned(),
+        version: library.version(),
+    };
+    let parsed = LinkedModule::parse_bitcode_from_buffer(&buffer, context)
+        .map_err(|message| unreadable(message.to_string()))?;
+    let errors = diagnostics.take_errors();
+    if !errors.is_empty() {
+        return Err(unreadable(errors.join("; ")));
+    }
+    let found = parsed.get_triple();
+    let found = found.as_str().to_string_lossy();
+    // Generic device libraries leave out the vendor or name another, and some have no triple at all.
+    if !found.is_empty() && arch(&found) != arch(&options.triple) {
+        return Err(Error::Triple {
+            module: module.name.clone(),
+            found: found.into_owned(),
+            wanted: options.triple.clone(),
+        });
+    }
+    Ok(parsed)
+}
+
+fn arch(triple: &str) -> &str {
+    match triple.split('-').next().unwrap_or_default() {
+        "amd64" => "x86_64",
+        arch => arch,
+    }
+}
+
+fn link(
+    image: &LinkedModule<'_>,
+    parsed: LinkedModule<'_>,
+    module: &Module,
+    options: &Options,
+    diagnostics: &Diagnostics,
+) -> Result<(), Error> {
+    let source = parsed.as_mut_ptr();
+    mem::forget(parsed);
+    // SAFETY: both modules are alive and of one context; the call takes over the second, which was given up.
+    let failed = unsafe { LLVMLinkModules2(image.as_mut_ptr(), source) } != 0;
+    let errors = diagnostics.take_errors();
+    if failed || !errors.is_empty() {
+        return Err(Error::Link {
+            module: module.name.clone(),
+            triple: options.triple.clone(),
+            message: errors.join("; "),
+        });
+    }
+    Ok(())
+}
+
+fn finish(
+    machine: &TargetMachine,
+    image: &LinkedModule<'_>,
+    options: &Options,
+    diagnostics: &Diagnostics,
+) -> Result<Compiled, Error> {
+    let failed = |message: String| {
+        let messages = diagnostics.take_errors();
+        let triple = options.triple.clone();
+        if messages.is_empty() {
+            Error::Codegen { triple, message }
+        } else {
+            Error::Diagnostic { triple, messages }
+        }
+    };
+    let mut kernels: Vec<String> = Vec::new();
+    if kernels::has_kernels(&options.triple) {
+        kernels.extend(
+            kernels::kernels(image)
+                .into_iter()
+                .map(|kernel| undefined::text(kernel.name())),
+        );
+        kernels.sort();
+    }
+    machine::optimise(machine, image, options.opt_level).map_err(failed)?;
+    let undefined = undefined::undefined(image, &options.triple);
+    let code = machine::emit(machine, image, options).map_err(failed)?;
+    let messages = diagnostics.take_errors();
+    if !messages.is_empty() {
+        return Err(Error::Diagnostic {
+            triple: options.triple.clone(),
+            messages,
+        });
+    }
+    Ok(Compiled {
+        code,
+        kernels,
+        undefined,
+        warnings: diagnostics.take_warnings(),
+        declared_ptx: None,
+    })
+}

@@ -1,0 +1,9 @@
+//! Device LTO with a real libLLVM.
+
+mod amdgcn;
+mod common;
+mod faults;
+mod library_path;
+mod nvptx;
+mod rust;
+mod x86_64;

@@ -1,0 +1,33 @@
+//! `offlink --help` and `--version`.
+
+/// One line: name and version.
+pub fn version() -> String {
+    concat!("offlink ", env!("CARGO_PKG_VERSION"), "\n").into()
+}
+
+/// The whole help.
+pub fn text() -> String {
+    format!(
+        "{}Links device code for GPUs into host programs.
+
+Whole links:
+  offlink cc ARGS…         a compiler driver's line; what cargo's `linker =` sends
+  offlink ld ARGS…         a linker's line
+  clang-linker-wrapper …   under that name: what clang sends with -B
+
+Single steps (offlink STEP --help says more):
+  offlink extract          host objects, archives → device code by target
+  offlink link             device code → the image for one target
+  offlink bundle           images → offload binary
+  offlink wrap             offload binaries → host object that registers them
+  offlink inspect          what device code a file holds
+
+Options, taken out of any line:
+{}
+Exit codes: 0 done, 1 link failed, 2 usage, 3 a device tool failed; the host
+linker's own code is passed on.
+",
+        version(),
+        crate::options::help()
+    )
+}

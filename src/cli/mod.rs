@@ -1,0 +1,139 @@
+//! From an argument list to the command that it asks for.
+//!
+//! offlink answers to its own verbs, to the names of the programs that it
+//! stands in for, and, given no verb, to a plain `cc` or `ld` line, since
+//! cargo's `linker =` takes a path and no arguments.
+
+mod help;
+mod ld_line;
+mod own_options;
+mod personalities;
+mod response_file;
+mod tokens;
+mod verbs;
+
+use crate::options::{OptionError, Options};
+use crate::request::Request;
+use crate::{Error, pipeline};
+use personalities::{cc, clang_linker_wrapper, guess, ld};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+use thiserror::Error as ThisError;
+
+pub use response_file::quote as quote_response_file;
+pub use verbs::Verb;
+
+/// What one invocation is to do.
+pub enum Command {
+    /// A whole link.
+    Link(Box<Request>),
+    /// One of the single steps, or a look at a file.
+    Verb(Box<Verb>),
+    /// Print a text: help or the version.
+    Print(String),
+}
+
+/// A line that can't be understood.
+#[derive(Debug, ThisError)]
+pub enum UsageError {
+    /// An own option is wrong.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// A verb's arguments are wrong.
+    #[error("{0}")]
+    Verb(String),
+    /// An option of a peer has no value.
+    #[error("option '{0}' needs a value")]
+    NoValue(String),
+    /// An option of a peer has a value that makes no sense.
+    #[error("'{value}' is no value for '{option}'; it takes {expected}")]
+    BadValue {
+        /// The option.
+        option: String,
+        /// The value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// An option of a peer that offlink does not carry out.
+    #[error("clang-linker-wrapper's option '{0}' is not supported; nothing was linked")]
+    Unsupported(String),
+}
+
+/// Reads the whole argument list, the program's name first.
+///
+/// # Errors
+/// [`Error::Usage`] when the line makes no sense.
+pub fn parse(arguments: Vec<OsString>) -> Result<Command, Error> {
+    let mut arguments = arguments.into_iter();
+    let program = arguments.next().unwrap_or_default();
+    let arguments: Vec<OsString> = arguments.collect();
+    let options =
+        Options::from_environment(|name| std::env::var_os(name)).map_err(UsageError::from)?;
+
+    if is_clang_linker_wrapper(&program) {
+        return Ok(clang_linker_wrapper::parse(expand(arguments), options)?);
+    }
+    let first = arguments
+        .first()
+        .and_then(|argument| argument.to_str())
+        .unwrap_or_default();
+    let request = match first {
+        "" | "-h" | "--help" | "help" => return Ok(Command::Print(help::text())),
+        "-V" | "--version" => return Ok(Command::Print(help::version())),
+        "cc" => cc::parse(expand(arguments[1..].to_vec()), options)?,
+        "ld" => ld::parse(expand(arguments[1..].to_vec()), options)?,
+        verb if verbs::NAMES.contains(&verb) => {
+            return Ok(Command::Verb(Box::new(verbs::parse(
+                &program, &arguments, options,
+            )?)));
+        }
+        _ => {
+            let arguments = expand(arguments);
+            if guess::is_ld_line(&arguments) {
+                ld::parse(arguments, options)?
+            } else {
+                cc::parse(arguments, options)?
+            }
+        }
+    };
+    Ok(Command::Link(Box::new(request)))
+}
+
+fn expand(arguments: Vec<OsString>) -> Vec<OsString> {
+    response_file::expand(arguments)
+}
+
+fn is_clang_linker_wrapper(program: &OsStr) -> bool {
+    Path::new(program)
+        .file_name()
+        .and_then(OsStr::to_str)
+        .is_some_and(|name| name.starts_with("clang-linker-wrapper"))
+}
+
+impl Command {
+    /// Whether details of errors are to be shown.
+    pub fn verbose(&self) -> bool {
+        match self {
+            Self::Link(request) => request.options.verbose,
+            Self::Verb(verb) => verb.verbose(),
+            Self::Print(_) => false,
+        }
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// Whatever went wrong; [`Error::exit_code`] says how to end.
+    pub fn run(self) -> Result<ExitCode, Error> {
+        match self {
+            Self::Link(request) => pipeline::link(&request),
+            Self::Verb(verb) => verb.run().map(|()| ExitCode::SUCCESS),
+            Self::Print(text) => {
+                crate::report::print(&text)?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `offlink link`: device code → the image for one target.
+
+use super::ToolFlags;
+use crate::Error;
+use crate::device_input::DeviceInput;
+use crate::mapped_file;
+use crate::options::{Emit, Options};
+use crate::output_file;
+use crate::pipeline::device::{self, Context};
+use crate::pipeline::group::Group;
+use crate::pipeline::plan;
+use crate::pipeline::work_dir::WorkDir;
+use crate::request::Style;
+use crate::target::Target;
+use crate::toolchain::Toolchain;
+use offlink_bundle::offload_binary::OffloadKind;
+use std::path::PathBuf;
+
+/// Link device code into the image for one target.
+#[derive(Debug, clap::Args)]
+pub struct Link {
+    /// The device triple, such as nvptx64-nvidia-cuda
+    #[arg(long, value_name = "TRIPLE", alias = "target")]
+    triple: String,
+    /// The arch or target ID, such as sm_90 or gfx90a:xnack+
+    #[arg(long, value_name = "ARCH", default_value = "")]
+    arch: String,
+    /// What to make; an image is a cubin, an hsaco or a shared object
+    #[arg(long, value_enum, default_value_t = Form::Image)]
+    emit: Form,
+    /// Optimisation level, 0 to 3
+    #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
+    opt_level: Option<u8>,
+    /// Keep this symbol, because the host looks it up
+    #[arg(long, value_name = "NAME")]
+    export_symbol: Vec<String>,
+    #[command(flatten)]
+    tools: ToolFlags,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// Bitcode, PTX and objects, in link order
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Form {
+    /// What the device's driver loads
+    #[value(aliases = ["cubin", "hsaco", "so"])]
+    Image,
+    /// PTX text
+    Ptx,
+    /// Optimised bitcode
+    #[value(name = "bc")]
+    Bitcode,
+}
+
+impl Link {
+    pub(super) fn run(self, options: Options) -> Result<(), Error> {
+        let target = Target::parse(&self.triple, &self.arch)?;
+        let mut device = options.device;
+        self.tools.apply(&mut device);
+        device.opt_level = self.opt_level.unwrap_or(device.opt_level);
+        device.emit = match self.emit {
+            Form::Image => device.emit,
+            Form::Ptx => Emit::Ptx,
+            Form::Bitcode => Emit::Bitcode,
+        };
+        let mut inputs = Vec::new();
+        for file in &self.files {
+            inputs.push(DeviceInput {
+                source: file.display().to_string(),
+                kind: OffloadKind::None,
+                triple: self.triple.clone(),
+                arch: self.arch.clone(),
+                data: mapped_file::map(file)?,
+            });
+        }
+        let group = Group {
+            target: target.clone(),
+            inputs,
+        };
+        let jobs = plan::jobs_of(group, self.export_symbol, &device)?;
+        let toolchain = Toolchain::new(&device.tools, &[]);
+        let work_dir = WorkDir::new(options.save_temps.as_deref())?;
+        let context = Context {
+            library: device::library(&jobs, &toolchain)?,
+            toolchain: &toolchain,
+            style: Style::Cc,
+            dir: work_dir.path(),
+        };
+        match device::run_jobs(&jobs, &context, options.jobs)?.as_slice() {
+            [image] => Ok(output_file::write_bytes(&self.output, &image.data)?),
+            images => Err(Error::SeveralImages {
+                count: images.len(),
+                target: target.to_string(),
+                output: self.output,
+            }),
+        }
+    }
+}

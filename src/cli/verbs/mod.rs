@@ -1,0 +1,122 @@
+//! offlink's own verbs: the single steps of a link, and a look at a file.
+
+mod bundle;
+mod extract;
+mod inspect;
+mod link;
+mod wrap;
+
+use super::{UsageError, own_options, response_file};
+use crate::Error;
+use crate::options::{DeviceOptions, Options};
+use clap::Parser;
+use std::ffi::{OsStr, OsString};
+
+/// The first words that are verbs and not arguments of a foreign line.
+pub const NAMES: [&str; 5] = ["bundle", "extract", "inspect", "link", "wrap"];
+
+/// A verb with its arguments and the own options of its line.
+#[derive(Debug)]
+pub struct Verb {
+    arguments: Arguments,
+    options: Options,
+}
+
+#[derive(Debug, Parser)]
+#[command(name = "offlink", version, disable_help_subcommand = true)]
+enum Arguments {
+    Extract(extract::Extract),
+    Link(link::Link),
+    Bundle(bundle::Bundle),
+    Wrap(wrap::Wrap),
+    Inspect(inspect::Inspect),
+}
+
+/// Reads a verb's line, `arguments` beginning with the verb.
+///
+/// # Errors
+/// [`UsageError`] when it makes no sense.
+pub fn parse(
+    program: &OsStr,
+    arguments: &[OsString],
+    mut options: Options,
+) -> Result<Verb, UsageError> {
+    let arguments = response_file::expand(arguments.to_vec());
+    let arguments = own_options::take_out(arguments, &mut options)?;
+    let line = std::iter::once(program.to_owned()).chain(arguments);
+    match Arguments::try_parse_from(line) {
+        Ok(arguments) => Ok(Verb { arguments, options }),
+        // Help and version are no errors; clap prints them and ends.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => Err(UsageError::Verb(first_paragraph(&error.to_string()))),
+    }
+}
+
+/// clap's message without its usage text.
+fn first_paragraph(message: &str) -> String {
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    message
+        .split("\n\n")
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+impl Verb {
+    /// Whether details of errors are to be shown.
+    pub fn verbose(&self) -> bool {
+        self.options.verbose
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// Whatever went wrong.
+    pub fn run(self) -> Result<(), Error> {
+        match self.arguments {
+            Arguments::Extract(extract) => extract.run(&self.options),
+            Arguments::Link(link) => link.run(self.options),
+            Arguments::Bundle(bundle) => bundle.run(),
+            Arguments::Wrap(wrap) => wrap.run(),
+            Arguments::Inspect(inspect) => inspect.run(),
+        }
+    }
+}
+
+/// Flags that name tools, in the verbs that need some.
+#[derive(Debug, clap::Args)]
+struct ToolFlags {
+    /// The libLLVM to use
+    #[arg(long, value_name = "PATH")]
+    llvm: Option<std::path::PathBuf>,
+    /// The ptxas to use
+    #[arg(long, value_name = "PATH")]
+    ptxas: Option<std::path::PathBuf>,
+    /// The nvlink to use
+    #[arg(long, value_name = "PATH")]
+    nvlink: Option<std::path::PathBuf>,
+    /// The lld to use for AMD images
+    #[arg(long, value_name = "PATH")]
+    lld: Option<std::path::PathBuf>,
+    /// The compiler driver that links CPU images
+    #[arg(long, value_name = "PATH")]
+    host_linker: Option<std::path::PathBuf>,
+}
+
+impl ToolFlags {
+    fn apply(self, options: &mut DeviceOptions) {
+        let tools = &mut options.tools;
+        for (flag, slot) in [
+            (self.llvm, &mut tools.llvm),
+            (self.ptxas, &mut tools.ptxas),
+            (self.nvlink, &mut tools.nvlink),
+            (self.lld, &mut tools.lld),
+            (self.host_linker, &mut tools.host_linker),
+        ] {
+            if flag.is_some() {
+                *slot = flag;
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Everything that can end offlink, and how the process ends then.
+
+use crate::cli::UsageError;
+use crate::mapped_file::ReadError;
+use crate::output_file::OutputError;
+use crate::pipeline::device::DeviceError;
+use crate::pipeline::group::GroupError;
+use crate::pipeline::host_link::HostLinkError;
+use crate::pipeline::plan::PlanError;
+use crate::pipeline::register::RegisterError;
+use crate::pipeline::scan::ScanError;
+use crate::pipeline::select::SelectError;
+use crate::pipeline::verify::VerifyError;
+use crate::pipeline::work_dir::WorkDirError;
+use crate::target::TargetError;
+use crate::toolchain::NotFound;
+use std::path::PathBuf;
+use thiserror::Error as ThisError;
+
+/// Why offlink failed. Each message is one line that says what is wrong, where,
+/// and what to do.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// The command line makes no sense.
+    #[error(transparent)]
+    Usage(#[from] UsageError),
+    /// A target makes no sense.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// An input can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// An output can't be written.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// There is no place for temporary files.
+    #[error(transparent)]
+    WorkDir(#[from] WorkDirError),
+    /// An input can't be understood.
+    #[error(transparent)]
+    Scan(#[from] ScanError),
+    /// What takes part in the link can't be found out.
+    #[error(transparent)]
+    Select(#[from] SelectError),
+    /// Device code can't be assigned to a target.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// Device code can't be linked for its target.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A device link failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The registration object can't be made.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// A tool is nowhere.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    /// The host linker can't be run.
+    #[error(transparent)]
+    HostLink(#[from] HostLinkError),
+    /// The output would not work.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// A relocatable link would leave device code unlinked.
+    #[error(
+        "'{}' would hold unlinked device code: offlink does not link device code with -r; link \
+         the objects into a program or library instead",
+        output.display()
+    )]
+    Relocatable {
+        /// The output.
+        output: PathBuf,
+    },
+    /// The images of a device link are several where one is wanted.
+    #[error(
+        "{count} images come of the inputs for {target}, but '{}' can hold one; leave out inputs \
+         that are images already",
+        output.display()
+    )]
+    SeveralImages {
+        /// How many.
+        count: usize,
+        /// The target.
+        target: String,
+        /// The output.
+        output: PathBuf,
+    },
+    /// Offload binaries can't be written.
+    #[error("cannot bundle the images: {0}")]
+    Bundle(#[from] offlink_bundle::offload_binary::WriteError),
+    /// stdout is closed.
+    #[error("cannot write to standard output: {0}")]
+    Print(std::io::Error),
+}
+
+impl Error {
+    /// The exit code: 2 for a command line that makes no sense, 3 for a tool
+    /// that was run and failed, 1 for everything else.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Device(error) if error.is_tool_failure() => 3,
+            _ => 1,
+        }
+    }
+
+    /// What the failed tool printed, for `-v`.
+    pub fn details(&self) -> Option<&str> {
+        match self {
+            Self::Device(error) => error.details(),
+            _ => None,
+        }
+    }
+}

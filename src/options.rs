@@ -1,0 +1,402 @@
+//! offlink's own options, which start with `--offlink-` wherever they stand in
+//! a foreign command line, and their environment variables.
+
+use crate::image_argument::{ImageArgument, ImageArgumentError};
+use std::ffi::{OsStr, OsString};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// What the own options of one line say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Device code to add to the link.
+    pub images: Vec<ImageArgument>,
+    /// How device code is linked.
+    pub device: DeviceOptions,
+    /// The most device links at a time; as many as there are cores by default.
+    pub jobs: Option<NonZeroUsize>,
+    /// Where to keep what is made on the way.
+    pub save_temps: Option<PathBuf>,
+    /// Print the steps instead of running them.
+    pub dry_run: bool,
+    /// Show details of errors.
+    pub verbose: bool,
+}
+
+/// What decides the bytes of a device image, besides its inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceOptions {
+    /// How far to go.
+    pub emit: Emit,
+    /// Optimisation level, 0 to 3.
+    pub opt_level: u8,
+    /// The tools that were named; the others are looked for.
+    pub tools: ToolPaths,
+}
+
+impl Default for DeviceOptions {
+    fn default() -> Self {
+        Self {
+            emit: Emit::Image,
+            opt_level: 3,
+            tools: ToolPaths::default(),
+        }
+    }
+}
+
+/// How far a device link goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Emit {
+    /// What the GPU's driver loads: a cubin, an hsaco, a shared object.
+    #[default]
+    Image,
+    /// PTX text, for NVIDIA targets; others still give an image.
+    Ptx,
+    /// The optimised bitcode.
+    Bitcode,
+}
+
+/// Tools and libraries by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolPaths {
+    /// libLLVM.
+    pub llvm: Option<PathBuf>,
+    /// ptxas.
+    pub ptxas: Option<PathBuf>,
+    /// nvlink.
+    pub nvlink: Option<PathBuf>,
+    /// lld, for AMD images.
+    pub lld: Option<PathBuf>,
+    /// A CUDA installation, in whose `bin` ptxas and nvlink lie.
+    pub cuda: Option<PathBuf>,
+    /// The system's linker or compiler driver.
+    pub host_linker: Option<PathBuf>,
+}
+
+/// An own option that can't be taken.
+#[derive(Debug, Error)]
+pub enum OptionError {
+    /// No such option.
+    #[error("unknown option '--offlink-{0}'; offlink --help lists the options")]
+    Unknown(String),
+    /// The option wants a value.
+    #[error("option '--offlink-{name}' needs a value: --offlink-{name}={hint}")]
+    NoValue {
+        /// The name without `--offlink-`.
+        name: &'static str,
+        /// What the value stands for.
+        hint: &'static str,
+    },
+    /// The option takes no value.
+    #[error("option '--offlink-{0}' takes no value")]
+    UnwantedValue(&'static str),
+    /// The value makes no sense.
+    #[error("'{value}' is no value for '--offlink-{name}'; it takes {hint}")]
+    BadValue {
+        /// The name without `--offlink-`.
+        name: &'static str,
+        /// The value.
+        value: String,
+        /// What it should be.
+        hint: &'static str,
+    },
+    /// The value of `--offlink-image` makes no sense.
+    #[error(transparent)]
+    Image(#[from] ImageArgumentError),
+}
+
+/// One option: its name, what its value stands for (`None` if it has none),
+/// its environment variable, its line of help, and its effect.
+struct OwnOption {
+    name: &'static str,
+    hint: Option<&'static str>,
+    variable: Option<&'static str>,
+    help: &'static str,
+    apply: fn(&mut Options, &OsStr) -> Result<bool, ImageArgumentError>,
+}
+
+/// Stores a path that is not empty.
+fn path(slot: &mut Option<PathBuf>, value: &OsStr) -> Result<bool, ImageArgumentError> {
+    *slot = Some(value.into());
+    Ok(!value.is_empty())
+}
+
+const TABLE: &[OwnOption] = &[
+    OwnOption {
+        name: "image",
+        hint: Some("file=F,triple=T,arch=A[,kind=openmp]"),
+        variable: None,
+        help: "add device code to the link; may be repeated",
+        apply: |options, value| {
+            options.images.push(value.to_string_lossy().parse()?);
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "emit",
+        hint: Some("image|ptx"),
+        variable: None,
+        help: "what to make for NVIDIA targets (image: a cubin, by ptxas)",
+        apply: |options, value| {
+            options.device.emit = match value.to_str() {
+                Some("image") => Emit::Image,
+                Some("ptx") => Emit::Ptx,
+                _ => return Ok(false),
+            };
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "opt-level",
+        hint: Some("0|1|2|3"),
+        variable: None,
+        help: "optimisation of device code (default 3)",
+        apply: |options, value| {
+            let level = value
+                .to_str()
+                .and_then(|text| text.parse().ok())
+                .filter(|l| *l <= 3);
+            options.device.opt_level = level.unwrap_or(options.device.opt_level);
+            Ok(level.is_some())
+        },
+    },
+    OwnOption {
+        name: "jobs",
+        hint: Some("N"),
+        variable: Some("OFFLINK_JOBS"),
+        help: "the most device links at a time (default: the number of cores)",
+        apply: |options, value| {
+            options.jobs = value.to_str().and_then(|text| text.parse().ok());
+            Ok(options.jobs.is_some())
+        },
+    },
+    OwnOption {
+        name: "llvm",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_LLVM"),
+        help: "the libLLVM to use",
+        apply: |options, value| path(&mut options.device.tools.llvm, value),
+    },
+    OwnOption {
+        name: "ptxas",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_PTXAS"),
+        help: "the ptxas to use",
+        apply: |options, value| path(&mut options.device.tools.ptxas, value),
+    },
+    OwnOption {
+        name: "nvlink",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_NVLINK"),
+        help: "the nvlink to use",
+        apply: |options, value| path(&mut options.device.tools.nvlink, value),
+    },
+    OwnOption {
+        name: "lld",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_LLD"),
+        help: "the lld to use for AMD images (ld.lld or rust-lld)",
+        apply: |options, value| path(&mut options.device.tools.lld, value),
+    },
+    OwnOption {
+        name: "host-linker",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_HOST_LINKER"),
+        help: "the linker or compiler driver that makes the program",
+        apply: |options, value| path(&mut options.device.tools.host_linker, value),
+    },
+    OwnOption {
+        name: "save-temps",
+        hint: Some("DIR"),
+        variable: None,
+        help: "keep device inputs, images and the registration object there",
+        apply: |options, value| path(&mut options.save_temps, value),
+    },
+    OwnOption {
+        name: "dry-run",
+        hint: None,
+        variable: None,
+        help: "print the steps of the link instead of running them",
+        apply: |options, _| {
+            options.dry_run = true;
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "verbose",
+        hint: None,
+        variable: None,
+        help: "show details of errors",
+        apply: |options, _| {
+            options.verbose = true;
+            Ok(true)
+        },
+    },
+];
+
+const PREFIX: &str = "--offlink-";
+
+impl Options {
+    /// The options that the environment sets. An empty variable sets nothing.
+    ///
+    /// # Errors
+    /// [`OptionError::BadValue`] when a variable's value makes no sense.
+    pub fn from_environment(
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, OptionError> {
+        let mut options = Self::default();
+        for own in TABLE {
+            let value = own
+                .variable
+                .and_then(&variable)
+                .filter(|value| !value.is_empty());
+            if let Some(value) = value {
+                own.set(&mut options, &value)?;
+            }
+        }
+        Ok(options)
+    }
+
+    /// Takes `argument` in if it is an own option; `false` if it is not one.
+    ///
+    /// # Errors
+    /// [`OptionError`] when it starts like an own option but is none, or its
+    /// value makes no sense.
+    pub fn take(&mut self, argument: &OsStr) -> Result<bool, OptionError> {
+        let Some(rest) = strip_prefix(argument, PREFIX) else {
+            return Ok(false);
+        };
+        let (name, value) = split_once(rest, b'=');
+        let own = TABLE
+            .iter()
+            .find(|own| own.name == name)
+            .ok_or_else(|| OptionError::Unknown(name.to_string_lossy().into_owned()))?;
+        match (own.hint, value) {
+            (Some(hint), None) => {
+                return Err(OptionError::NoValue {
+                    name: own.name,
+                    hint,
+                });
+            }
+            (None, Some(_)) => return Err(OptionError::UnwantedValue(own.name)),
+            (_, value) => own.set(self, value.unwrap_or_default())?,
+        }
+        Ok(true)
+    }
+}
+
+impl OwnOption {
+    fn set(&self, options: &mut Options, value: &OsStr) -> Result<(), OptionError> {
+        if (self.apply)(options, value)? {
+            return Ok(());
+        }
+        Err(OptionError::BadValue {
+            name: self.name,
+            value: value.to_string_lossy().into_owned(),
+            hint: self.hint.unwrap_or_default(),
+        })
+    }
+}
+
+/// Whether `argument` is, by its start, meant for offlink.
+pub fn is_own(argument: &OsStr) -> bool {
+    strip_prefix(argument, PREFIX).is_some()
+}
+
+/// The table of options as lines of help.
+pub fn help() -> String {
+    let mut text = String::new();
+    for own in TABLE {
+        let value = own.hint.map(|hint| format!("={hint}")).unwrap_or_default();
+        let variable = own
+            .variable
+            .map(|v| format!(" [env: {v}]"))
+            .unwrap_or_default();
+        text += &format!(
+            "  {PREFIX}{}{value}\n          {}{variable}\n",
+            own.name, own.help
+        );
+    }
+    text
+}
+
+/// `text` without `prefix`, if it starts with that.
+pub(crate) fn strip_prefix<'a>(text: &'a OsStr, prefix: &str) -> Option<&'a OsStr> {
+    use std::os::unix::ffi::OsStrExt;
+    text.as_bytes()
+        .strip_prefix(prefix.as_bytes())
+        .map(OsStr::from_bytes)
+}
+
+/// The parts before and after the first `separator`.
+pub(crate) fn split_once(text: &OsStr, separator: u8) -> (&OsStr, Option<&OsStr>) {
+    use std::os::unix::ffi::OsStrExt;
+    let bytes = text.as_bytes();
+    match bytes.iter().position(|byte| *byte == separator) {
+        Some(at) => (
+            OsStr::from_bytes(&bytes[..at]),
+            Some(OsStr::from_bytes(&bytes[at + 1..])),
+        ),
+        None => (text, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(argument: &str) -> Result<Options, OptionError> {
+        let mut options = Options::default();
+        options.take(OsStr::new(argument)).map(|_| options)
+    }
+
+    #[test]
+    fn every_option_with_a_good_value() {
+        for own in TABLE {
+            let argument = match own.hint {
+                None => format!("--offlink-{}", own.name),
+                Some("PATH" | "DIR") => format!("--offlink-{}=x", own.name),
+                Some("N") => format!("--offlink-{}=3", own.name),
+                Some("0|1|2|3") => format!("--offlink-{}=1", own.name),
+                Some("image|ptx") => format!("--offlink-{}=ptx", own.name),
+                Some(_) => format!("--offlink-{}=file=F,triple=T,arch=A", own.name),
+            };
+            assert_ne!(take(&argument).unwrap(), Options::default(), "{argument}");
+        }
+    }
+
+    #[test]
+    fn faults_are_named() {
+        let says = |argument: &str| take(argument).unwrap_err().to_string();
+        assert!(says("--offlink-colour").contains("unknown option '--offlink-colour'"));
+        assert!(says("--offlink-llvm").contains("--offlink-llvm=PATH"));
+        assert!(says("--offlink-llvm=").contains("PATH"));
+        assert!(says("--offlink-dry-run=yes").contains("takes no value"));
+        assert!(says("--offlink-opt-level=9").contains("0|1|2|3"));
+        assert!(says("--offlink-jobs=0").contains("'0'"));
+        assert!(says("--offlink-image=file=a").contains("lacks triple="));
+    }
+
+    #[test]
+    fn other_options_are_left_alone() {
+        assert!(
+            !Options::default()
+                .take(OsStr::new("-Wl,--offlink-llvm=x"))
+                .unwrap()
+        );
+        assert!(!is_own(OsStr::new("--off")));
+    }
+
+    #[test]
+    fn environment_gives_paths() {
+        let options = Options::from_environment(|name| match name {
+            "OFFLINK_PTXAS" => Some("/x/ptxas".into()),
+            "OFFLINK_LLVM" => Some("".into()),
+            _ => None,
+        })
+        .unwrap();
+        assert_eq!(options.device.tools.ptxas, Some("/x/ptxas".into()));
+        assert_eq!(options.device.tools.llvm, None);
+    }
+}

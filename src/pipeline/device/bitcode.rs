@@ -1,0 +1,100 @@
+//! The part of a device link that libLLVM does.
+
+use super::super::plan::DeviceLink;
+use super::{Context, DeviceError};
+use crate::pipeline::symbols;
+use crate::target::{Device, Target};
+use offlink_llvm::{Compiled, Emit, Keep, Module, OptLevel, Options};
+
+/// What LLVM is to make the code for.
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    /// The name that LLVM has for the arch.
+    pub cpu: &'static str,
+    /// Target features in LLVM's notation.
+    pub features: String,
+    /// The first major version of LLVM that knows the arch.
+    pub first_llvm: u32,
+}
+
+/// Links and compiles all bitcode of `link`, which must have some.
+///
+/// # Errors
+/// [`DeviceError::Llvm`], [`DeviceError::LlvmTooOld`], or what LLVM says.
+pub(super) fn compile(
+    target: &Target,
+    machine: &Machine,
+    link: &DeviceLink,
+    emit: Emit,
+    context: &Context<'_>,
+) -> Result<Compiled, DeviceError> {
+    let library = match context.library {
+        Some(library) => library,
+        None => context.toolchain.llvm(link.bitcode.iter())?,
+    };
+    if library.version().major < machine.first_llvm {
+        return Err(DeviceError::LlvmTooOld {
+            version: library.version().to_string(),
+            library: library.path().into(),
+            arch: target.arch(),
+            needed: machine.first_llvm,
+        });
+    }
+    let modules = link
+        .bitcode
+        .iter()
+        .map(|input| Module {
+            name: input.source.clone(),
+            bitcode: input.data.clone(),
+        })
+        .collect();
+    let options = Options {
+        triple: target.triple().into(),
+        cpu: machine.cpu.into(),
+        features: machine.features.clone(),
+        opt_level: opt_level(link.options.opt_level),
+        exports: exports(link),
+        keep: keep(target, link),
+        emit,
+    };
+    offlink_llvm::compile(library, modules, options).map_err(|error| DeviceError::Bitcode {
+        target: target.to_string(),
+        source: Box::new(error),
+    })
+}
+
+/// What the host looks up, and what objects of the link need: that may be
+/// hidden, as most of AMD's code is by default.
+fn exports(link: &DeviceLink) -> Vec<String> {
+    let mut exports = link.exports.clone();
+    for object in &link.objects {
+        exports.extend(
+            symbols::of_object(&object.data)
+                .needed
+                .into_iter()
+                .map(str::to_owned),
+        );
+    }
+    exports
+}
+
+/// Other code that joins the bitcode may use whatever is visible in it, and so
+/// may a CPU's runtime, where a kernel is a function like any other.
+fn keep(target: &Target, link: &DeviceLink) -> Keep {
+    let alone = link.objects.is_empty() && link.ptx.is_empty();
+    let is_gpu = !matches!(target.device(), Device::X86_64(_));
+    if alone && is_gpu {
+        Keep::Kernels
+    } else {
+        Keep::Visible
+    }
+}
+
+fn opt_level(level: u8) -> OptLevel {
+    match level {
+        0 => OptLevel::O0,
+        1 => OptLevel::O1,
+        2 => OptLevel::O2,
+        _ => OptLevel::O3,
+    }
+}

@@ -1,0 +1,70 @@
+//! CPU images for libomptarget's host plugin: a shared object, made by the host
+//! linker.
+
+use super::super::plan::DeviceLink;
+use super::bitcode::{self, Machine};
+use super::{Context, DeviceError, Files};
+use crate::options::Emit;
+use crate::process::Tool;
+use crate::request::Style;
+use crate::target::Target;
+use bytes::Bytes;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Makes the image for the CPU. Symbols that stay undefined are those of the
+/// program's own libraries: the plugin opens the image inside the program.
+///
+/// # Errors
+/// [`DeviceError`], with what would help.
+pub(super) fn link(
+    target: &Target,
+    cpu: &'static str,
+    link: &DeviceLink,
+    context: &Context<'_>,
+    files: &Files<'_>,
+) -> Result<Bytes, DeviceError> {
+    let cpu = if cpu == "generic" { "x86-64" } else { cpu };
+    let machine = Machine {
+        cpu,
+        features: String::new(),
+        first_llvm: 0,
+    };
+    if link.options.emit == Emit::Bitcode {
+        let emit = offlink_llvm::Emit::Bitcode;
+        return Ok(bitcode::compile(target, &machine, link, emit, context)?
+            .code
+            .into());
+    }
+    let mut objects = Vec::new();
+    if !link.bitcode.is_empty() {
+        let emit = offlink_llvm::Emit::Object;
+        let compiled = bitcode::compile(target, &machine, link, emit, context)?;
+        objects.push(files.write("o", &compiled.code)?);
+    }
+    objects.extend(files.write_all(&link.objects, "object.o")?);
+    let output = files.path("so");
+    let linker = Tool {
+        name: "the host linker",
+        path: context.toolchain.host_linker(context.style)?,
+    };
+    linker.run(
+        &arguments(context.style, &objects, &output),
+        &target.to_string(),
+    )?;
+    files.read(&output)
+}
+
+/// `-Bsymbolic` binds the image to its own definitions, not to the host's of
+/// the same names.
+fn arguments(style: Style, objects: &[PathBuf], output: &Path) -> Vec<OsString> {
+    let options: &[&str] = match style {
+        Style::Cc => &["-shared", "-nostdlib", "-Wl,-Bsymbolic"],
+        Style::Ld => &["-shared", "-Bsymbolic"],
+        Style::LldFlavor => &["-flavor", "gnu", "-shared", "-Bsymbolic"],
+    };
+    let mut arguments: Vec<OsString> = options.iter().map(OsString::from).collect();
+    arguments.extend(["-o".into(), output.into()]);
+    arguments.extend(objects.iter().map(OsString::from));
+    arguments
+}

@@ -1,0 +1,168 @@
+//! Why a device link failed.
+
+use crate::mapped_file::ReadError;
+use crate::output_file::OutputError;
+use crate::process::ToolError;
+use crate::toolchain::{LlvmError, NotFound};
+use offlink_llvm::Undefined;
+use offlink_ptx::PtxVersion;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a device link failed.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    /// No libLLVM can link the bitcode.
+    #[error(transparent)]
+    Llvm(#[from] LlvmError),
+    /// A tool is nowhere.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    /// A tool failed, and offlink knows no more than the tool says.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// libLLVM failed.
+    #[error("device link for {target}: {source}")]
+    Bitcode {
+        /// The target.
+        target: String,
+        /// What LLVM said.
+        source: Box<offlink_llvm::Error>,
+    },
+    /// The libLLVM is older than the GPU.
+    #[error(
+        "LLVM {version} ({}) does not know {arch}; that needs LLVM {needed} or newer, named with \
+         --offlink-llvm",
+        library.display()
+    )]
+    LlvmTooOld {
+        /// The library's version.
+        version: String,
+        /// The library.
+        library: PathBuf,
+        /// The arch or processor.
+        arch: String,
+        /// The first major version that knows it.
+        needed: u32,
+    },
+    /// ptxas is older, or newer, than the GPU.
+    #[error(
+        "ptxas ('{}') does not know {arch}; name another with --offlink-ptxas, or keep PTX with \
+         --offlink-emit=ptx",
+        ptxas.display()
+    )]
+    PtxasLacksArch {
+        /// The program.
+        ptxas: PathBuf,
+        /// The architecture.
+        arch: String,
+    },
+    /// ptxas is older than the PTX.
+    #[error(
+        "ptxas ('{}') takes PTX {newest} at most, but {arch} needs {needed}; name a newer one \
+         with --offlink-ptxas",
+        ptxas.display()
+    )]
+    PtxasTooOld {
+        /// The program.
+        ptxas: PathBuf,
+        /// The architecture.
+        arch: String,
+        /// The newest version that ptxas takes.
+        newest: PtxVersion,
+        /// The version of the PTX.
+        needed: PtxVersion,
+    },
+    /// Device code uses what no input defines.
+    #[error(
+        "undefined device symbol{} for {target}: {}",
+        plural(symbols),
+        list(symbols)
+    )]
+    Undefined {
+        /// The target.
+        target: String,
+        /// The symbols; the user may be unknown, and is empty then.
+        symbols: Vec<Undefined>,
+    },
+    /// Inputs that only a cubin can join.
+    #[error(
+        "cannot make PTX for {target} of {what}; leave out --offlink-emit=ptx, so that nvlink \
+         joins them"
+    )]
+    PtxOfObjects {
+        /// The target.
+        target: String,
+        /// What the inputs are.
+        what: &'static str,
+    },
+    /// A temporary file can't be written.
+    #[error(transparent)]
+    Write(#[from] OutputError),
+    /// The result of a tool can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl DeviceError {
+    /// All that the failed tool printed.
+    pub fn details(&self) -> Option<&str> {
+        match self {
+            Self::Tool(error) => Some(error.stderr()),
+            _ => None,
+        }
+    }
+
+    /// The PTX version that the code asked for, where LLVM gave up on a lower
+    /// one.
+    pub(super) fn declared_ptx(&self) -> Option<u32> {
+        match self {
+            Self::Bitcode { source, .. } => match **source {
+                offlink_llvm::Error::Fatal { declared_ptx, .. } => declared_ptx,
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a tool ran and failed, in contrast to the link being impossible.
+    pub fn is_tool_failure(&self) -> bool {
+        matches!(self, Self::Tool(_))
+    }
+}
+
+fn plural(symbols: &[Undefined]) -> &'static str {
+    if symbols.len() == 1 { "" } else { "s" }
+}
+
+/// The first few, each with who uses it.
+fn list(symbols: &[Undefined]) -> String {
+    const SHOWN: usize = 5;
+    let mut parts: Vec<String> = symbols
+        .iter()
+        .take(SHOWN)
+        .map(|undefined| match undefined.used_by.as_str() {
+            "" => format!("'{}'", undefined.symbol),
+            user => format!("'{}' (used by '{user}')", undefined.symbol),
+        })
+        .collect();
+    if symbols.len() > SHOWN {
+        parts.push(format!("and {} more", symbols.len() - SHOWN));
+    }
+    parts.join(", ")
+}
+
+/// The undefined symbols that a tool named, with the users that LLVM knows.
+pub(super) fn with_users(symbols: Vec<String>, known: &[Undefined]) -> Vec<Undefined> {
+    symbols
+        .into_iter()
+        .map(|symbol| {
+            let used_by = known
+                .iter()
+                .find(|undefined| undefined.symbol == symbol)
+                .map(|undefined| undefined.used_by.clone())
+                .unwrap_or_default();
+            Undefined { symbol, used_by }
+        })
+        .collect()
+}

@@ -1,0 +1,175 @@
+//! Running the jobs of a plan: device code becomes images.
+
+mod amdgcn;
+mod bitcode;
+mod cpu;
+mod error;
+mod nvptx;
+
+pub use error::DeviceError;
+
+use super::plan::{Job, Plan, Work};
+use crate::device_input::DeviceInput;
+use crate::output_file;
+use crate::request::{Request, Style};
+use crate::target::{Device, Target};
+use crate::toolchain::Toolchain;
+use bytes::Bytes;
+use offlink_llvm::Library;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A finished image.
+#[derive(Clone, Debug)]
+pub struct DeviceImage {
+    /// What it is for.
+    pub target: Target,
+    /// The image.
+    pub data: Bytes,
+}
+
+/// What a job may use besides its inputs.
+pub struct Context<'a> {
+    /// Where tools are looked for.
+    pub toolchain: &'a Toolchain,
+    /// libLLVM, opened if any job has bitcode.
+    pub library: Option<&'static Library>,
+    /// The host linker's kind of line, for CPU images.
+    pub style: Style,
+    /// For temporary files; jobs use names that begin with their target.
+    pub dir: &'a Path,
+}
+
+/// Runs all jobs, several at a time, and returns their images in the plan's
+/// order.
+///
+/// # Errors
+/// The [`DeviceError`] of the first job, in the plan's order, that fails.
+pub fn link_all(
+    plan: &Plan,
+    toolchain: &Toolchain,
+    request: &Request,
+    dir: &Path,
+) -> Result<Vec<DeviceImage>, DeviceError> {
+    let context = Context {
+        toolchain,
+        library: library(&plan.jobs, toolchain)?,
+        style: request.style,
+        dir,
+    };
+    run_jobs(&plan.jobs, &context, request.options.jobs)
+}
+
+/// Runs jobs on up to `limit` threads (as many as there are cores by default).
+///
+/// # Errors
+/// As [`link_all`].
+pub fn run_jobs(
+    jobs: &[Job],
+    context: &Context<'_>,
+    limit: Option<NonZeroUsize>,
+) -> Result<Vec<DeviceImage>, DeviceError> {
+    let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = limit.unwrap_or_else(cores).get().min(jobs.len());
+    let next = AtomicUsize::new(0);
+    let results: Vec<OnceLock<Result<DeviceImage, DeviceError>>> =
+        jobs.iter().map(|_| OnceLock::new()).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let position = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(job), Some(result)) = (jobs.get(position), results.get(position))
+                    else {
+                        break;
+                    };
+                    result.get_or_init(|| run_job(job, position, context));
+                }
+            });
+        }
+    });
+    results
+        .into_iter()
+        .filter_map(OnceLock::into_inner)
+        .collect()
+}
+
+fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceImage, DeviceError> {
+    let data = match &job.work {
+        Work::PassOn(input) => input.data.clone(),
+        Work::Link(link) => {
+            let files = Files {
+                dir: context.dir,
+                stem: format!("{position}-{}", job.target.file_stem()),
+            };
+            match job.target.device() {
+                Device::Nvptx(arch) => nvptx::link(&job.target, *arch, link, context, &files)?,
+                Device::Amdgcn(id) => amdgcn::link(&job.target, *id, link, context, &files)?,
+                Device::X86_64(cpu) => cpu::link(&job.target, cpu, link, context, &files)?,
+            }
+        }
+    };
+    Ok(DeviceImage {
+        target: job.target.clone(),
+        data,
+    })
+}
+
+/// The temporary files of one job: their names tell the target and do not
+/// depend on anything but the plan.
+pub(crate) struct Files<'a> {
+    dir: &'a Path,
+    stem: String,
+}
+
+impl Files<'_> {
+    /// The path of the job's file with this ending.
+    fn path(&self, ending: &str) -> PathBuf {
+        self.dir.join(format!("{}.{ending}", self.stem))
+    }
+
+    /// Writes an input of a tool.
+    fn write(&self, ending: &str, contents: &[u8]) -> Result<PathBuf, DeviceError> {
+        let path = self.path(ending);
+        output_file::write_bytes(&path, contents)?;
+        Ok(path)
+    }
+
+    /// Writes inputs of a tool under numbered names.
+    fn write_all(&self, inputs: &[DeviceInput], ending: &str) -> Result<Vec<PathBuf>, DeviceError> {
+        let numbered = inputs.iter().enumerate();
+        numbered
+            .map(|(number, input)| self.write(&format!("{number}.{ending}"), &input.data))
+            .collect()
+    }
+
+    /// Reads what a tool has made.
+    fn read(&self, path: &Path) -> Result<Bytes, DeviceError> {
+        Ok(crate::mapped_file::map(path)?)
+    }
+}
+
+/// The libLLVM that all bitcode of the jobs can be linked with, if there is
+/// any.
+///
+/// # Errors
+/// [`DeviceError::Llvm`] when none fits.
+pub fn library(
+    jobs: &[Job],
+    toolchain: &Toolchain,
+) -> Result<Option<&'static Library>, DeviceError> {
+    let bitcode: Vec<&DeviceInput> = jobs
+        .iter()
+        .filter_map(|job| match &job.work {
+            Work::Link(link) => Some(&link.bitcode),
+            Work::PassOn(_) => None,
+        })
+        .flatten()
+        .collect();
+    if bitcode.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(toolchain.llvm(bitcode)?))
+}

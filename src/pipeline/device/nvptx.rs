@@ -1,0 +1,240 @@
+//! NVIDIA images: bitcode → PTX → ptxas → cubin, and nvlink where objects join.
+
+use super::super::plan::DeviceLink;
+use super::bitcode::{self, Machine};
+use super::error::with_users;
+use super::{Context, DeviceError, Files};
+use crate::device_input::DeviceInput;
+use crate::options::Emit;
+use crate::process::{Tool, ToolError};
+use crate::target::Target;
+use bytes::Bytes;
+use offlink_llvm::{Compiled, Undefined};
+use offlink_ptx::ptxas::{Assemble, Complaint, complaint};
+use offlink_ptx::{Arch, PtxVersion, nvlink, text};
+use std::path::{Path, PathBuf};
+
+/// Makes the image for `arch`.
+///
+/// # Errors
+/// [`DeviceError`], with what would help.
+pub(super) fn link(
+    target: &Target,
+    arch: Arch,
+    link: &DeviceLink,
+    context: &Context<'_>,
+    files: &Files<'_>,
+) -> Result<Bytes, DeviceError> {
+    let linker = Linker {
+        target,
+        arch,
+        link,
+        context,
+        files,
+    };
+    match link.options.emit {
+        Emit::Bitcode => linker.bitcode(),
+        Emit::Ptx => linker.ptx(),
+        Emit::Image => linker.cubin(),
+    }
+}
+
+struct Linker<'a> {
+    target: &'a Target,
+    arch: Arch,
+    link: &'a DeviceLink,
+    context: &'a Context<'a>,
+    files: &'a Files<'a>,
+}
+
+/// PTX with what LLVM knows about it.
+struct Ptx {
+    text: Bytes,
+    undefined: Vec<Undefined>,
+    /// A PTX version above the one used that the code asked for.
+    higher: Option<PtxVersion>,
+}
+
+impl Linker<'_> {
+    fn bitcode(&self) -> Result<Bytes, DeviceError> {
+        self.only_bitcode("objects or PTX")?;
+        Ok(self
+            .compile(self.arch.min_ptx(), offlink_llvm::Emit::Bitcode)?
+            .code
+            .into())
+    }
+
+    fn ptx(&self) -> Result<Bytes, DeviceError> {
+        match (self.link.bitcode.as_slice(), self.link.ptx.as_slice()) {
+            ([], [only]) if self.link.objects.is_empty() => Ok(only.data.clone()),
+            _ => {
+                self.only_bitcode("objects or several PTX inputs")?;
+                Ok(self.compile_to_ptx(self.arch.min_ptx())?.text)
+            }
+        }
+    }
+
+    fn only_bitcode(&self, what: &'static str) -> Result<(), DeviceError> {
+        if self.link.ptx.is_empty() && self.link.objects.is_empty() {
+            return Ok(());
+        }
+        Err(DeviceError::PtxOfObjects {
+            target: self.target.to_string(),
+            what,
+        })
+    }
+
+    fn cubin(&self) -> Result<Bytes, DeviceError> {
+        if self.link.bitcode.is_empty() && self.link.ptx.is_empty() {
+            return self.join(Vec::new(), &[]);
+        }
+        let ptxas = self.context.toolchain.ptxas()?;
+        let pieces = self.link.bitcode.len().min(1) + self.link.ptx.len();
+        let relocatable = pieces > 1 || !self.link.objects.is_empty();
+        let mut cubins = Vec::new();
+        let mut undefined = Vec::new();
+        if !self.link.bitcode.is_empty() {
+            let (cubin, left) = self.compile_and_assemble(&ptxas, relocatable)?;
+            cubins.push(cubin);
+            undefined = left;
+        }
+        for (number, ptx) in self.link.ptx.iter().enumerate() {
+            cubins.push(self.assemble_input(&ptxas, ptx, number, relocatable)?);
+        }
+        match cubins.as_slice() {
+            [only] if !relocatable => self.files.read(only),
+            _ => self.join(cubins, &undefined),
+        }
+    }
+
+    /// All bitcode as one cubin. The PTX version is the lowest that the
+    /// architecture has; only if the code turns out to need more, and asked
+    /// for more when it was compiled, that version is tried.
+    fn compile_and_assemble(
+        &self,
+        ptxas: &Tool,
+        relocatable: bool,
+    ) -> Result<(PathBuf, Vec<Undefined>), DeviceError> {
+        let mut ptx = self.compile_to_ptx(self.arch.min_ptx())?;
+        let file = self.files.write("ptx", &ptx.text)?;
+        let mut result = self.assemble(ptxas, &file, "cubin", relocatable);
+        if let (Err(error), Some(higher)) = (&result, ptx.higher)
+            && complaint(error.stderr()) == Some(Complaint::VersionTooOld)
+        {
+            ptx = self.compile_to_ptx(higher)?;
+            let file = self.files.write("ptx", &ptx.text)?;
+            result = self.assemble(ptxas, &file, "cubin", relocatable);
+        }
+        let version = text::version(&String::from_utf8_lossy(&ptx.text));
+        let cubin = result.map_err(|error| self.explain(error, ptxas, version, &ptx.undefined))?;
+        Ok((cubin, ptx.undefined))
+    }
+
+    fn compile_to_ptx(&self, version: PtxVersion) -> Result<Ptx, DeviceError> {
+        let emit = offlink_llvm::Emit::Assembly;
+        let higher = |declared: Option<u32>| declared.map(PtxVersion::new).filter(|d| *d > version);
+        let mut result = self.compile(version, emit);
+        if let Err(error) = &result
+            && let Some(higher) = higher(error.declared_ptx())
+        {
+            result = self.compile(higher, emit);
+        }
+        let compiled = result?;
+        Ok(Ptx {
+            higher: higher(compiled.declared_ptx),
+            undefined: compiled.undefined,
+            text: compiled.code.into(),
+        })
+    }
+
+    fn compile(
+        &self,
+        version: PtxVersion,
+        emit: offlink_llvm::Emit,
+    ) -> Result<Compiled, DeviceError> {
+        let machine = Machine {
+            cpu: self.arch.name(),
+            features: version.feature(),
+            first_llvm: self.arch.first_llvm(),
+        };
+        bitcode::compile(self.target, &machine, self.link, emit, self.context)
+    }
+
+    fn assemble_input(
+        &self,
+        ptxas: &Tool,
+        input: &DeviceInput,
+        number: usize,
+        relocatable: bool,
+    ) -> Result<PathBuf, DeviceError> {
+        let file = self.files.write(&format!("{number}.ptx"), &input.data)?;
+        let version = text::version(&String::from_utf8_lossy(&input.data));
+        self.assemble(ptxas, &file, &format!("{number}.cubin"), relocatable)
+            .map_err(|error| self.explain(error, ptxas, version, &[]))
+    }
+
+    fn assemble(
+        &self,
+        ptxas: &Tool,
+        ptx: &Path,
+        ending: &str,
+        relocatable: bool,
+    ) -> Result<PathBuf, ToolError> {
+        let output = self.files.path(ending);
+        let job = Assemble {
+            arch: self.arch,
+            opt_level: self.link.options.opt_level,
+            relocatable,
+            input: ptx,
+            output: &output,
+        };
+        ptxas.run(&job.arguments(), &self.target.to_string())?;
+        Ok(output)
+    }
+
+    /// Says what ptxas meant.
+    fn explain(
+        &self,
+        error: ToolError,
+        ptxas: &Tool,
+        version: Option<PtxVersion>,
+        known: &[Undefined],
+    ) -> DeviceError {
+        match complaint(error.stderr()) {
+            Some(Complaint::UnknownArch) => DeviceError::PtxasLacksArch {
+                ptxas: ptxas.path.clone(),
+                arch: self.arch.to_string(),
+            },
+            Some(Complaint::VersionTooNew { newest }) => DeviceError::PtxasTooOld {
+                ptxas: ptxas.path.clone(),
+                arch: self.arch.to_string(),
+                newest,
+                needed: version.unwrap_or(self.arch.min_ptx()),
+            },
+            Some(Complaint::Unresolved { symbol }) => self.undefined(vec![symbol], known),
+            Some(Complaint::VersionTooOld) | None => error.into(),
+        }
+    }
+
+    fn undefined(&self, symbols: Vec<String>, known: &[Undefined]) -> DeviceError {
+        DeviceError::Undefined {
+            target: self.target.to_string(),
+            symbols: with_users(symbols, known),
+        }
+    }
+
+    /// Joins cubins made here with the relocatable ones of the link.
+    fn join(&self, mut cubins: Vec<PathBuf>, known: &[Undefined]) -> Result<Bytes, DeviceError> {
+        let nvlink = self.context.toolchain.nvlink()?;
+        cubins.extend(self.files.write_all(&self.link.objects, "object.cubin")?);
+        let output = self.files.path("linked.cubin");
+        let arguments = nvlink::arguments(self.arch, &cubins, &output);
+        nvlink
+            .run(&arguments, &self.target.to_string())
+            .map_err(|error| match nvlink::undefined_symbols(error.stderr()) {
+                symbols if symbols.is_empty() => error.into(),
+                symbols => self.undefined(symbols, known),
+            })?;
+        self.files.read(&output)
+    }
+}

@@ -1,0 +1,171 @@
+//! Device code by target: what is linked into one image.
+
+use crate::device_input::DeviceInput;
+use crate::target::{Target, TargetError};
+use offlink_bundle::offload_binary::OffloadKind;
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// All device code for one target, in the order of the line.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The target.
+    pub target: Target,
+    /// The code; never empty.
+    pub inputs: Vec<DeviceInput>,
+}
+
+/// Device code can't be assigned to a target.
+#[derive(Debug, Error)]
+pub enum GroupError {
+    /// Its triple or arch is none.
+    #[error("device code in '{origin}': {source}")]
+    Target {
+        /// Where the code is.
+        origin: String,
+        /// What is wrong.
+        source: TargetError,
+    },
+    /// It fits all GPUs of its triple, but the link is for none.
+    #[error(
+        "device code in '{origin}' for {triple} names no arch, and no other device code does; \
+         name one, for instance with --offlink-image=…,arch=…"
+    )]
+    NoArch {
+        /// Where the code is.
+        origin: String,
+        /// Its triple.
+        triple: String,
+    },
+    /// It is for a runtime that offlink does not register images with.
+    #[error("device code in '{origin}' is for {}, but offlink links openmp only", kind.as_str())]
+    Kind {
+        /// Where the code is.
+        origin: String,
+        /// The offload kind.
+        kind: OffloadKind,
+    },
+}
+
+/// Sorts device code into groups, by triple and arch in ascending order. Code
+/// for GPUs that names no arch, or `generic`, joins every group of its triple.
+///
+/// # Errors
+/// [`GroupError`] for code that fits nowhere.
+pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
+    if let Some(other) = inputs
+        .iter()
+        .find(|input| input.kind != OffloadKind::OpenMp)
+    {
+        return Err(GroupError::Kind {
+            origin: other.source.clone(),
+            kind: other.kind,
+        });
+    }
+    let mut groups: BTreeMap<Target, Vec<DeviceInput>> = BTreeMap::new();
+    for input in inputs.iter().filter(|input| !is_for_all(input)) {
+        let target =
+            Target::parse(&input.triple, &input.arch).map_err(|source| GroupError::Target {
+                origin: input.source.clone(),
+                source,
+            })?;
+        groups.entry(target).or_default();
+    }
+    for input in inputs {
+        let mut joined = false;
+        for (target, group) in &mut groups {
+            if belongs(&input, target) {
+                group.push(input.clone());
+                joined = true;
+            }
+        }
+        if !joined {
+            return Err(GroupError::NoArch {
+                origin: input.source,
+                triple: input.triple,
+            });
+        }
+    }
+    Ok(groups
+        .into_iter()
+        .map(|(target, inputs)| Group { target, inputs })
+        .collect())
+}
+
+/// Code for any GPU of its triple. A CPU's `generic` is a CPU of its own.
+fn is_for_all(input: &DeviceInput) -> bool {
+    matches!(input.arch.as_str(), "" | "generic") && !input.triple.starts_with("x86_64")
+}
+
+fn belongs(input: &DeviceInput, target: &Target) -> bool {
+    if is_for_all(input) {
+        return input.triple == target.triple();
+    }
+    // Target IDs are compared by meaning: their features may be in any order.
+    Target::parse(&input.triple, &input.arch).is_ok_and(|own| own == *target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn input(source: &str, triple: &str, arch: &str) -> DeviceInput {
+        DeviceInput {
+            source: source.into(),
+            kind: OffloadKind::OpenMp,
+            triple: triple.into(),
+            arch: arch.into(),
+            data: Bytes::new(),
+        }
+    }
+
+    fn shape(inputs: Vec<DeviceInput>) -> Vec<String> {
+        by_target(inputs)
+            .unwrap()
+            .iter()
+            .map(|group| {
+                let sources: Vec<_> = group.inputs.iter().map(|i| i.source.as_str()).collect();
+                format!("{}: {}", group.target.arch(), sources.join(" "))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_group_a_target_in_order() {
+        let groups = shape(vec![
+            input("b", "nvptx64-nvidia-cuda", "sm_90"),
+            input("a", "nvptx64-nvidia-cuda", "sm_80"),
+            input("lib", "nvptx64-nvidia-cuda", ""),
+            input("c", "nvptx64-nvidia-cuda", "sm_90"),
+            input("x", "amdgcn-amd-amdhsa", "gfx90a:xnack+:sramecc-"),
+            input("y", "amdgcn-amd-amdhsa", "gfx90a:sramecc-:xnack+"),
+            input("z", "amdgcn-amd-amdhsa", "gfx90a"),
+        ]);
+        assert_eq!(
+            groups,
+            [
+                "gfx90a: z",
+                "gfx90a:sramecc-:xnack+: x y",
+                "sm_80: a lib",
+                "sm_90: b lib c"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_fits_nowhere_is_refused() {
+        let alone = by_target(vec![input("lib", "amdgcn-amd-amdhsa", "generic")]);
+        assert!(alone.unwrap_err().to_string().contains("names no arch"));
+        let typo = by_target(vec![input("k", "nvptx64-nvidia-cuda", "sm_91")]);
+        assert!(typo.unwrap_err().to_string().contains("nearest are sm_90"));
+        let mut cuda = input("k", "nvptx64-nvidia-cuda", "sm_90");
+        cuda.kind = OffloadKind::Cuda;
+        assert!(
+            by_target(vec![cuda])
+                .unwrap_err()
+                .to_string()
+                .contains("is for cuda")
+        );
+    }
+}

@@ -1,0 +1,154 @@
+//! The host linker's part: it gets the line it would have got anyway, and the
+//! registration object.
+
+use super::scan::Scanned;
+use crate::cli::quote_response_file;
+use crate::output_file::{self, OutputError};
+use crate::request::{Request, Style};
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+use thiserror::Error;
+
+/// The host linker can't be run.
+#[derive(Debug, Error)]
+pub enum HostLinkError {
+    /// The program does not start.
+    #[error(
+        "cannot start the host linker '{}': {source}; name one with --offlink-host-linker",
+        path.display()
+    )]
+    Start {
+        /// The program.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The response file can't be written.
+    #[error(transparent)]
+    ResponseFile(#[from] OutputError),
+}
+
+/// Above this many bytes the line goes through a response file: gcc hands its
+/// line on in one environment variable, which the system limits to 128 KiB.
+const LONG_LINE: usize = 100_000;
+
+/// Replaces this process by the host linker, with the line as it came. Returns
+/// only if that fails.
+pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
+    let start = |source| HostLinkError::Start {
+        path: linker.into(),
+        source,
+    };
+    if length(&request.arguments) <= LONG_LINE {
+        return start(Command::new(linker).args(&request.arguments).exec());
+    }
+    // The file must outlive this process, so it can't be a temporary one that
+    // is removed at its end; the linker runs as a child instead.
+    let dir = match super::work_dir::WorkDir::new(None) {
+        Ok(dir) => dir,
+        Err(error) => return start(std::io::Error::other(error)),
+    };
+    match run_line(linker, request.arguments.clone(), request.style, dir.path()) {
+        Ok(status) => {
+            drop(dir);
+            std::process::exit(raw_code(status).into())
+        }
+        Err(error) => error,
+    }
+}
+
+/// Runs the host linker with the registration object and waits. Its output
+/// goes where ours does.
+///
+/// # Errors
+/// [`HostLinkError`] when it can't be run; that it fails is no error here.
+pub fn run(
+    linker: &Path,
+    request: &Request,
+    scanned: &Scanned,
+    object: &Path,
+    dir: &Path,
+) -> Result<ExitStatus, HostLinkError> {
+    let arguments = arguments(request, &scanned.device_arguments, object);
+    run_line(linker, arguments, request.style, dir)
+}
+
+/// The host linker's line: the registration object before all other inputs, so
+/// that libraries behind it (`-lomptarget` under `--as-needed`) are seen to be
+/// needed; without the files that only offlink understands.
+pub fn arguments(request: &Request, dropped: &[usize], object: &Path) -> Vec<OsString> {
+    let first_input = request.line.inputs.iter().find_map(|input| input.argument);
+    let place = first_input.unwrap_or(if request.style == Style::LldFlavor {
+        2
+    } else {
+        0
+    });
+    let mut arguments = Vec::with_capacity(request.arguments.len() + 3);
+    for (position, argument) in request.arguments.iter().enumerate() {
+        if position == place {
+            arguments.push(object.into());
+        }
+        if !dropped.contains(&position) {
+            arguments.push(argument.clone());
+        }
+    }
+    if place >= request.arguments.len() {
+        arguments.push(object.into());
+    }
+    if request.line.names_lld {
+        arguments.extend(keep_entries(request.style));
+    }
+    arguments
+}
+
+/// lld drops sections that only `__start_` and `__stop_` symbols refer to,
+/// which is how the runtime finds the entries. GNU ld keeps them.
+fn keep_entries(style: Style) -> Vec<OsString> {
+    match style {
+        Style::Cc => vec!["-Wl,-z,nostart-stop-gc".into()],
+        Style::Ld | Style::LldFlavor => vec!["-z".into(), "nostart-stop-gc".into()],
+    }
+}
+
+fn run_line(
+    linker: &Path,
+    mut arguments: Vec<OsString>,
+    style: Style,
+    dir: &Path,
+) -> Result<ExitStatus, HostLinkError> {
+    if length(&arguments) > LONG_LINE {
+        // lld's generic driver looks for its flavor before it reads files.
+        let kept = if style == Style::LldFlavor { 2 } else { 0 };
+        let file = dir.join("host-link.rsp");
+        output_file::write_bytes(&file, &quote_response_file(&arguments[kept..]))?;
+        arguments.truncate(kept);
+        let mut reference = OsString::from("@");
+        reference.push(file);
+        arguments.push(reference);
+    }
+    Command::new(linker)
+        .args(arguments)
+        .status()
+        .map_err(|source| HostLinkError::Start {
+            path: linker.into(),
+            source,
+        })
+}
+
+fn length(arguments: &[OsString]) -> usize {
+    arguments.iter().map(|argument| argument.len() + 1).sum()
+}
+
+/// The exit code of the host linker, 128 + N if signal N ended it.
+pub fn exit_code(status: ExitStatus) -> ExitCode {
+    ExitCode::from(raw_code(status))
+}
+
+fn raw_code(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}

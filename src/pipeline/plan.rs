@@ -1,0 +1,163 @@
+//! What has to be done to link the device code: a value that can be printed,
+//! carried elsewhere, or run here.
+
+use super::group::Group;
+use super::select::Entries;
+use crate::device_input::DeviceInput;
+use crate::options::{DeviceOptions, Options};
+use crate::target::{Device, Target};
+use offlink_bundle::image::ImageFormat;
+use thiserror::Error;
+
+/// The device side of a link.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// One job for each image, by target.
+    pub jobs: Vec<Job>,
+}
+
+/// How one image comes to be.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What the image is for.
+    pub target: Target,
+    /// What is to be done.
+    pub work: Work,
+}
+
+/// The work for one image.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// The input is an image already.
+    PassOn(DeviceInput),
+    /// The inputs are linked.
+    Link(DeviceLink),
+}
+
+/// One device link.
+#[derive(Clone, Debug)]
+pub struct DeviceLink {
+    /// Bitcode, linked by LLVM.
+    pub bitcode: Vec<DeviceInput>,
+    /// PTX, assembled by ptxas.
+    pub ptx: Vec<DeviceInput>,
+    /// Relocatable objects, linked by nvlink, lld or the host linker.
+    pub objects: Vec<DeviceInput>,
+    /// Symbols that the host looks up and the code itself doesn't show to be
+    /// looked up: device variables; on CPUs functions too.
+    pub exports: Vec<String>,
+    /// How to go about it.
+    pub options: DeviceOptions,
+}
+
+/// Device code that can't be linked for its target.
+#[derive(Debug, Error)]
+#[error("device code in '{origin}' for {target} is {found}, which can't be linked for that target")]
+pub struct PlanError {
+    origin: String,
+    target: String,
+    found: String,
+}
+
+/// Makes one job of each group, and one of each input that is an image of its
+/// own already.
+///
+/// # Errors
+/// [`PlanError`] for code whose format does not fit its target.
+pub fn plan(groups: Vec<Group>, entries: &Entries, options: &Options) -> Result<Plan, PlanError> {
+    let mut jobs = Vec::new();
+    for group in groups {
+        let exports = exports(&group.target, entries);
+        jobs.extend(jobs_of(group, exports, &options.device)?);
+    }
+    Ok(Plan { jobs })
+}
+
+/// The jobs for one group: at most one link, and the images that are passed on
+/// behind it.
+///
+/// # Errors
+/// [`PlanError`] for code whose format does not fit the target.
+pub fn jobs_of(
+    group: Group,
+    exports: Vec<String>,
+    options: &DeviceOptions,
+) -> Result<Vec<Job>, PlanError> {
+    let target = group.target;
+    let mut link = DeviceLink {
+        bitcode: Vec::new(),
+        ptx: Vec::new(),
+        objects: Vec::new(),
+        exports,
+        options: options.clone(),
+    };
+    let mut finished = Vec::new();
+    for input in group.inputs {
+        let format = ImageFormat::detect(&input.data);
+        match role(target.device(), format) {
+            Some(Role::Bitcode) => link.bitcode.push(input),
+            Some(Role::Ptx) => link.ptx.push(input),
+            Some(Role::Object) => link.objects.push(input),
+            Some(Role::Image) => {
+                finished.push(Job {
+                    target: target.clone(),
+                    work: Work::PassOn(input),
+                });
+            }
+            None => {
+                return Err(PlanError {
+                    origin: input.source,
+                    target: target.to_string(),
+                    found: format.to_string(),
+                });
+            }
+        }
+    }
+    let mut jobs = Vec::new();
+    if !link.bitcode.is_empty() || !link.ptx.is_empty() || !link.objects.is_empty() {
+        jobs.push(Job {
+            target,
+            work: Work::Link(link),
+        });
+    }
+    jobs.extend(finished);
+    Ok(jobs)
+}
+
+enum Role {
+    Bitcode,
+    Ptx,
+    Object,
+    Image,
+}
+
+fn role(device: &Device, format: ImageFormat) -> Option<Role> {
+    const EM_X86_64: u16 = goblin::elf::header::EM_X86_64;
+    Some(match (device, format) {
+        (_, ImageFormat::Bitcode) => Role::Bitcode,
+        (Device::Nvptx(_), ImageFormat::Ptx) => Role::Ptx,
+        (Device::Nvptx(_), ImageFormat::CubinRelocatable)
+        | (Device::Amdgcn(_), ImageFormat::HsacoRelocatable)
+        | (Device::X86_64(_), ImageFormat::ElfRelocatable(EM_X86_64)) => Role::Object,
+        (Device::Nvptx(_), ImageFormat::CubinFinal)
+        | (Device::Amdgcn(_), ImageFormat::HsacoFinal)
+        | (Device::X86_64(_), ImageFormat::ElfShared(EM_X86_64)) => Role::Image,
+        _ => return None,
+    })
+}
+
+/// Kernels of GPUs are known by their calling convention, so that only
+/// variables need to be named; a CPU's kernels are functions like any other.
+fn exports(target: &Target, entries: &Entries) -> Vec<String> {
+    let is_cpu = matches!(target.device(), Device::X86_64(_));
+    let mut names: Vec<String> = entries
+        .entries
+        .iter()
+        .filter(|(_, entry)| is_cpu || entry.size != 0)
+        .map(|(_, entry)| entry.name.clone())
+        .filter(|name| !name.is_empty())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

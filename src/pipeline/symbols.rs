@@ -1,0 +1,45 @@
+//! Symbols of ELF files, as far as they decide what else is linked.
+
+use goblin::elf::{Elf, sym};
+
+/// The global symbols of one file.
+#[derive(Debug, Default)]
+pub struct Symbols<'a> {
+    /// Names that it defines.
+    pub defined: Vec<&'a str>,
+    /// Names that it needs; weak needs, which may stay unmet, are left out.
+    pub needed: Vec<&'a str>,
+}
+
+/// Reads the symbol table of a relocatable object. A file that can't be read
+/// has no symbols here; the linker that gets it will say what is wrong.
+pub fn of_object(data: &[u8]) -> Symbols<'_> {
+    Elf::parse(data)
+        .map(|elf| collect(elf.syms.iter(), &elf.strtab))
+        .unwrap_or_default()
+}
+
+/// Reads the dynamic symbol table of a shared library.
+pub fn of_shared_library(data: &[u8]) -> Symbols<'_> {
+    Elf::parse(data)
+        .map(|elf| collect(elf.dynsyms.iter(), &elf.dynstrtab))
+        .unwrap_or_default()
+}
+
+fn collect<'a>(
+    symbols: impl Iterator<Item = sym::Sym>,
+    names: &goblin::strtab::Strtab<'a>,
+) -> Symbols<'a> {
+    let mut found = Symbols::default();
+    for symbol in symbols.filter(|symbol| symbol.st_bind() != sym::STB_LOCAL) {
+        let Some(name) = names.get_at(symbol.st_name).filter(|name| !name.is_empty()) else {
+            continue;
+        };
+        if !symbol.is_import() && symbol.st_shndx != 0 {
+            found.defined.push(name);
+        } else if symbol.st_bind() != sym::STB_WEAK && symbol.st_shndx == 0 {
+            found.needed.push(name);
+        }
+    }
+    found
+}

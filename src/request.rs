@@ -1,0 +1,99 @@
+//! What a link line means, whichever program it was written for.
+
+use crate::options::Options;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A whole link, as asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Who the line is written for.
+    pub style: Style,
+    /// The host linker's arguments: the line without what is meant for offlink.
+    pub arguments: Vec<OsString>,
+    /// What those arguments mean, as far as a device link needs to know.
+    pub line: LinkLine,
+    /// offlink's own options.
+    pub options: Options,
+    /// The host's triple; that of x86-64 Linux when the line doesn't say.
+    pub host_triple: Option<String>,
+}
+
+/// The program that a line is written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// A compiler driver: `cc`, `gcc`, `clang`.
+    Cc,
+    /// A linker: `ld`, `ld.lld`.
+    Ld,
+    /// lld's generic driver, with `-flavor gnu` up front.
+    LldFlavor,
+}
+
+/// The parts of a link line that decide which files are linked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkLine {
+    /// Files and libraries, in order.
+    pub inputs: Vec<Input>,
+    /// `-L` directories, in order.
+    pub search_dirs: Vec<PathBuf>,
+    /// `--sysroot`.
+    pub sysroot: Option<PathBuf>,
+    /// The file to be written.
+    pub output: PathBuf,
+    /// What kind of file that is.
+    pub output_kind: OutputKind,
+    /// Symbols that must be found although no file needs them: `-u`, `-e`.
+    pub required_symbols: Vec<String>,
+    /// The line itself says that an lld will link.
+    pub names_lld: bool,
+}
+
+impl Default for LinkLine {
+    fn default() -> Self {
+        Self {
+            inputs: Vec::new(),
+            search_dirs: Vec::new(),
+            sysroot: None,
+            output: "a.out".into(),
+            output_kind: OutputKind::Executable,
+            required_symbols: Vec::new(),
+            names_lld: false,
+        }
+    }
+}
+
+/// One file or library of a line, with what held where it stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// The file or library.
+    pub name: InputName,
+    /// `--whole-archive` held.
+    pub whole_archive: bool,
+    /// `-Bstatic` held.
+    pub prefer_static: bool,
+    /// The argument that is this input and nothing else.
+    pub argument: Option<usize>,
+}
+
+/// How an input is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputName {
+    /// By path.
+    File(PathBuf),
+    /// By `-l`, without that prefix; starts with `:` for a file name.
+    Library(OsString),
+}
+
+/// What a link makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputKind {
+    /// A program.
+    Executable,
+    /// A shared library (`-shared`).
+    SharedLibrary,
+    /// An object to be linked again (`-r`).
+    Relocatable,
+    /// Nothing: the line does not link (`cc -c`).
+    NotALink,
+}

@@ -1,0 +1,146 @@
+//! What a device image is made for.
+
+pub mod x86_64;
+
+use offlink_hsaco::{TargetId, TargetIdError};
+use offlink_ptx::{Arch, ArchError};
+use std::fmt;
+use thiserror::Error;
+
+/// One device target: a triple with an arch (NVIDIA), a target ID (AMD) or a
+/// CPU name (a CPU as OpenMP device).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    triple: String,
+    device: Device,
+}
+
+/// The part of a target that depends on the vendor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// An NVIDIA GPU.
+    Nvptx(Arch),
+    /// An AMD GPU.
+    Amdgcn(TargetId),
+    /// An x86-64 CPU; the name is `generic` or one that LLVM knows.
+    X86_64(&'static str),
+}
+
+/// A target that can't be linked for.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TargetError {
+    /// No device of this triple.
+    #[error(
+        "cannot link device code for triple '{0}'; supported are nvptx64-nvidia-cuda, \
+         amdgcn-amd-amdhsa and x86_64-unknown-linux-gnu"
+    )]
+    Triple(String),
+    /// A wrong name of an NVIDIA GPU.
+    #[error(transparent)]
+    Arch(#[from] ArchError),
+    /// A wrong name of an AMD GPU.
+    #[error(transparent)]
+    TargetId(#[from] TargetIdError),
+    /// A wrong name of a CPU.
+    #[error(transparent)]
+    Cpu(#[from] x86_64::UnknownCpu),
+}
+
+impl Target {
+    /// Reads a triple and the arch that goes with it. Triples that differ only
+    /// in how they spell the same thing (`amdgcn-amd-amdhsa-`,
+    /// `x86_64-pc-linux-gnu`) give the same target only if they are equal
+    /// here; offlink registers the triple as it was given.
+    ///
+    /// # Errors
+    /// [`TargetError`], with the nearest valid names.
+    pub fn parse(triple: &str, arch: &str) -> Result<Self, TargetError> {
+        let device = match triple.split('-').next().unwrap_or_default() {
+            "nvptx64" => Device::Nvptx(Arch::parse(arch)?),
+            "amdgcn" | "amdgpu" => Device::Amdgcn(TargetId::parse(arch)?),
+            "x86_64" => Device::X86_64(x86_64::cpu(arch)?),
+            _ => return Err(TargetError::Triple(triple.into())),
+        };
+        Ok(Self {
+            triple: triple.into(),
+            device,
+        })
+    }
+
+    /// The triple as it was given.
+    pub fn triple(&self) -> &str {
+        &self.triple
+    }
+
+    /// The arch, target ID or CPU name in its canonical spelling.
+    pub fn arch(&self) -> String {
+        match self.device {
+            Device::Nvptx(arch) => arch.to_string(),
+            Device::Amdgcn(id) => id.to_string(),
+            Device::X86_64(cpu) => cpu.to_string(),
+        }
+    }
+
+    /// The vendor's part.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// What names of files about this target are made of: no colon, which
+    /// make and some file systems don't take.
+    pub fn file_stem(&self) -> String {
+        format!("{}-{}", self.triple, self.arch()).replace(':', "-")
+    }
+}
+
+/// `nvptx64-nvidia-cuda sm_90`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.triple, self.arch())
+    }
+}
+
+/// By triple, then arch, both as text: the order of images in all outputs.
+impl Ord for Target {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (&self.triple, self.arch()).cmp(&(&other.triple, other.arch()))
+    }
+}
+
+impl PartialOrd for Target {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vendors_read_their_own_names() {
+        let says = |triple, arch| Target::parse(triple, arch).map(|t| t.to_string());
+        assert_eq!(
+            says("nvptx64-nvidia-cuda", "sm_90a").unwrap(),
+            "nvptx64-nvidia-cuda sm_90a"
+        );
+        assert_eq!(
+            says("amdgcn-amd-amdhsa", "gfx90a:xnack+:sramecc-").unwrap(),
+            "amdgcn-amd-amdhsa gfx90a:sramecc-:xnack+"
+        );
+        assert_eq!(
+            says("x86_64-unknown-linux-gnu", "").unwrap(),
+            "x86_64-unknown-linux-gnu generic"
+        );
+        let error = says("riscv64-unknown-linux-gnu", "")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("supported are nvptx64"), "{error}");
+    }
+
+    #[test]
+    fn file_names_have_no_colon() {
+        let target = Target::parse("amdgcn-amd-amdhsa", "gfx90a:xnack+").unwrap();
+        assert_eq!(target.file_stem(), "amdgcn-amd-amdhsa-gfx90a-xnack+");
+    }
+}

@@ -1,0 +1,218 @@
+//! Choosing a libLLVM: one that can read the bitcode, without asking for more
+//! than one to be installed.
+
+use super::subdirectories;
+use crate::device_input::DeviceInput;
+use offlink_llvm::{Identification, Library, LoadError};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// No libLLVM can link the bitcode.
+#[derive(Debug, Error)]
+pub enum LlvmError {
+    /// The library can't be used.
+    #[error("{0}; name another with --offlink-llvm=PATH or OFFLINK_LLVM")]
+    Load(#[from] LoadError),
+    /// The library that was named is older than the bitcode.
+    #[error(
+        "'{origin}' was written by {producer}, which LLVM {version} ({}) cannot read; name a \
+         libLLVM of version {needed} or newer with --offlink-llvm=PATH or OFFLINK_LLVM",
+        library.display()
+    )]
+    NamedTooOld {
+        /// Where the bitcode is.
+        origin: String,
+        /// Who wrote it.
+        producer: String,
+        /// The library's version.
+        version: String,
+        /// The library.
+        library: PathBuf,
+        /// The least major version.
+        needed: u32,
+    },
+    /// No library that was found is new enough.
+    #[error(
+        "no libLLVM of version {needed} or newer was found, which '{origin}' needs (written by \
+         {producer}); found {}; name one with --offlink-llvm=PATH or OFFLINK_LLVM",
+        list(found)
+    )]
+    NoneFits {
+        /// Where the bitcode is.
+        origin: String,
+        /// Who wrote it.
+        producer: String,
+        /// The least major version.
+        needed: u32,
+        /// What was found.
+        found: Vec<PathBuf>,
+    },
+}
+
+fn list(found: &[PathBuf]) -> String {
+    if found.is_empty() {
+        return "none".into();
+    }
+    found
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The newest bitcode of a link.
+struct Newest {
+    major: u32,
+    producer: String,
+    origin: String,
+}
+
+/// LLVM reads the bitcode of its own and all earlier major versions, so the
+/// newest piece decides. Pieces that don't tell their version decide nothing.
+fn newest<'a>(bitcode: impl IntoIterator<Item = &'a DeviceInput>) -> Newest {
+    let none = Newest {
+        major: 0,
+        producer: String::new(),
+        origin: String::new(),
+    };
+    bitcode.into_iter().fold(none, |newest, input| {
+        let Ok(identification) = Identification::read(&input.data) else {
+            return newest;
+        };
+        match identification.llvm_version() {
+            Some((major, _)) if major > newest.major => Newest {
+                major,
+                producer: identification.producer,
+                origin: input.source.clone(),
+            },
+            _ => newest,
+        }
+    })
+}
+
+/// Opens the named library; else the first that is new enough of: those of the
+/// Rust toolchains, then the system's, the newest first.
+pub(super) fn open<'a>(
+    named: Option<&Path>,
+    rust: &[PathBuf],
+    bitcode: impl IntoIterator<Item = &'a DeviceInput>,
+) -> Result<&'static Library, LlvmError> {
+    let newest = newest(bitcode);
+    if let Some(path) = named {
+        let library = Library::open(path)?;
+        if library.version().major < newest.major {
+            return Err(LlvmError::NamedTooOld {
+                origin: newest.origin,
+                producer: newest.producer,
+                version: library.version().to_string(),
+                library: path.into(),
+                needed: newest.major,
+            });
+        }
+        return Ok(library);
+    }
+    let mut candidates: Vec<Candidate> = rust
+        .iter()
+        .flat_map(|sysroot| libraries_in(&sysroot.join("lib")))
+        .collect();
+    candidates.extend(system_libraries());
+    match candidates
+        .iter()
+        .find(|candidate| candidate.major >= newest.major)
+    {
+        Some(candidate) => Ok(Library::open(&candidate.path)?),
+        None => Err(LlvmError::NoneFits {
+            origin: newest.origin,
+            producer: newest.producer,
+            needed: newest.major,
+            found: candidates
+                .into_iter()
+                .map(|candidate| candidate.path)
+                .collect(),
+        }),
+    }
+}
+
+/// A library whose major version its file name tells, so that it need not be
+/// opened to be passed over.
+#[derive(Debug)]
+struct Candidate {
+    path: PathBuf,
+    major: u32,
+}
+
+fn system_libraries() -> Vec<Candidate> {
+    let mut dirs: Vec<PathBuf> = [
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib64",
+        "/usr/lib",
+        "/usr/local/lib",
+    ]
+    .map(PathBuf::from)
+    .into();
+    let versioned = subdirectories(Path::new("/usr/lib"), |name| name.starts_with("llvm-"));
+    dirs.extend(versioned.iter().map(|dir| dir.join("lib")));
+    dirs.push("/opt/rocm/llvm/lib".into());
+    let mut found: Vec<Candidate> = dirs.iter().flat_map(|dir| libraries_in(dir)).collect();
+    found.sort_by_key(|candidate| std::cmp::Reverse(candidate.major));
+    found
+}
+
+/// The libLLVMs of one directory that offlink can use.
+fn libraries_in(dir: &Path) -> Vec<Candidate> {
+    const OLDEST: u32 = 19;
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    let mut found: Vec<Candidate> = entries
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let major = major_in_name(entry.file_name().to_str()?)?;
+            Some(Candidate {
+                path: entry.path(),
+                major,
+            })
+        })
+        .filter(|candidate| candidate.major >= OLDEST)
+        .collect();
+    found.sort_by(|a, b| (b.major, &a.path).cmp(&(a.major, &b.path)));
+    found
+}
+
+/// 22 in `libLLVM.so.22.1`, `libLLVM.so.22.1-rust-1.95.0-stable`. Names like
+/// `libLLVM-22.so` are links to these, or linker scripts.
+fn major_in_name(name: &str) -> Option<u32> {
+    let version = name.strip_prefix("libLLVM.so.")?;
+    version.split('.').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_tell_the_version() {
+        assert_eq!(major_in_name("libLLVM.so.22.1"), Some(22));
+        assert_eq!(
+            major_in_name("libLLVM.so.22.1-rust-1.95.0-stable"),
+            Some(22)
+        );
+        assert_eq!(major_in_name("libLLVM-22-rust-1.95.0-stable.so"), None);
+        assert_eq!(major_in_name("libLLVM.so"), None);
+    }
+
+    #[test]
+    fn newer_libraries_go_first() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [
+            "libLLVM.so.19.1",
+            "libLLVM.so.22.1",
+            "libLLVM.so.18.1",
+            "libLLVM-22.so",
+        ] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let majors: Vec<u32> = libraries_in(dir.path()).iter().map(|c| c.major).collect();
+        assert_eq!(majors, [22, 19]);
+    }
+}

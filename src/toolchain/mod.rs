@@ -1,0 +1,171 @@
+//! Finding libLLVM, ptxas, nvlink, lld and the host linker.
+//!
+//! What was named by flag or environment is used or is an error; only what was
+//! not named is looked for.
+
+mod cuda;
+mod llvm;
+mod rust;
+mod search;
+
+pub use llvm::LlvmError;
+pub use search::NotFound;
+
+use crate::device_input::DeviceInput;
+use crate::options::ToolPaths;
+use crate::process::Tool;
+use crate::request::Style;
+use offlink_llvm::Library;
+use search::Search;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Where the tools of one link are.
+#[derive(Clone, Debug, Default)]
+pub struct Toolchain {
+    named: ToolPaths,
+    /// The Rust toolchains to look into, the caller's first.
+    rust: Vec<PathBuf>,
+}
+
+impl Toolchain {
+    /// `named` holds what flags and environment name; `arguments` is the line,
+    /// which under rustc tells its toolchain's directory.
+    pub fn new(named: &ToolPaths, arguments: &[OsString]) -> Self {
+        Self {
+            named: named.clone(),
+            rust: rust::sysroots(arguments),
+        }
+    }
+
+    /// The libLLVM that can read all of `bitcode`, opened.
+    ///
+    /// # Errors
+    /// [`LlvmError`] when there is none.
+    pub fn llvm<'a>(
+        &self,
+        bitcode: impl IntoIterator<Item = &'a DeviceInput>,
+    ) -> Result<&'static Library, LlvmError> {
+        llvm::open(self.named.llvm.as_deref(), &self.rust, bitcode)
+    }
+
+    /// ptxas.
+    ///
+    /// # Errors
+    /// [`NotFound`] with all places that were looked at.
+    pub fn ptxas(&self) -> Result<Tool, NotFound> {
+        let remedy = "name one with --offlink-ptxas=PATH or OFFLINK_PTXAS, install one with \
+                      'pip install nvidia-cuda-nvcc', or keep PTX with --offlink-emit=ptx";
+        self.cuda_tool("ptxas", self.named.ptxas.as_deref(), remedy)
+    }
+
+    /// nvlink.
+    ///
+    /// # Errors
+    /// [`NotFound`] with all places that were looked at.
+    pub fn nvlink(&self) -> Result<Tool, NotFound> {
+        let remedy = "name one with --offlink-nvlink=PATH or OFFLINK_NVLINK, or install one with \
+                      'pip install nvidia-cuda-nvcc'";
+        self.cuda_tool("nvlink", self.named.nvlink.as_deref(), remedy)
+    }
+
+    fn cuda_tool(
+        &self,
+        name: &'static str,
+        named: Option<&Path>,
+        remedy: &'static str,
+    ) -> Result<Tool, NotFound> {
+        let mut search = Search::new(name, remedy);
+        if let Some(path) = named {
+            return search.only(path);
+        }
+        for dir in cuda::bin_dirs(self.named.cuda.as_deref()) {
+            search.dir(&dir, &[name]);
+        }
+        search.path_variable(&[name]);
+        search.finish()
+    }
+
+    /// lld: `rust-lld` of a Rust toolchain, `ld.lld` of ROCm or in PATH.
+    ///
+    /// # Errors
+    /// [`NotFound`] with all places that were looked at.
+    pub fn lld(&self) -> Result<Tool, NotFound> {
+        let mut search = Search::new(
+            "lld",
+            "name one with --offlink-lld=PATH or OFFLINK_LLD; any Rust toolchain has one",
+        );
+        if let Some(path) = &self.named.lld {
+            return search.only(path);
+        }
+        for sysroot in &self.rust {
+            search.dir(&rust::host_bin(sysroot), &["rust-lld"]);
+        }
+        search.dir(Path::new("/opt/rocm/llvm/bin"), &["ld.lld"]);
+        search.path_variable(&[
+            "ld.lld",
+            "ld.lld-23",
+            "ld.lld-22",
+            "ld.lld-21",
+            "ld.lld-20",
+            "ld.lld-19",
+        ]);
+        search.finish()
+    }
+
+    /// The program that makes the output: the one named, or the usual one for
+    /// the style of the line.
+    ///
+    /// # Errors
+    /// [`NotFound`] with all places that were looked at.
+    pub fn host_linker(&self, style: Style) -> Result<PathBuf, NotFound> {
+        let mut search = Search::new(
+            "the host linker",
+            "name one with --offlink-host-linker=PATH or OFFLINK_HOST_LINKER",
+        );
+        if let Some(path) = &self.named.host_linker {
+            // A bare name is one for PATH, as in cargo's settings.
+            if path.components().count() > 1 {
+                return search.only(path).map(|tool| tool.path);
+            }
+            search.path_variable(&[&path.to_string_lossy()]);
+            return search.finish().map(|tool| tool.path);
+        }
+        match style {
+            Style::Cc => search.path_variable(&["cc", "gcc", "clang"]),
+            Style::Ld => search.path_variable(&["ld", "ld.lld"]),
+            Style::LldFlavor => {
+                for sysroot in &self.rust {
+                    search.dir(&rust::host_bin(sysroot), &["rust-lld"]);
+                }
+                search.path_variable(&["lld"]);
+            }
+        }
+        search.finish().map(|tool| tool.path)
+    }
+}
+
+/// A variable of the environment, if it is set and not empty.
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The subdirectories of `dir`, in order of their names, whose names `wanted`.
+/// A directory that can't be read has none.
+fn subdirectories(dir: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return Vec::new();
+    };
+    let mut found: Vec<PathBuf> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| {
+            path.file_name()
+                .and_then(OsStr::to_str)
+                .is_some_and(&wanted)
+        })
+        .filter(|path| path.is_dir())
+        .collect();
+    found.sort();
+    found
+}

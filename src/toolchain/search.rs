@@ -1,0 +1,130 @@
+//! A search that remembers where it looked.
+
+use crate::process::Tool;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// A tool is nowhere.
+#[derive(Debug, Error)]
+#[error("{name} was not found; looked in {}; {remedy}", list(looked))]
+pub struct NotFound {
+    name: &'static str,
+    looked: Vec<String>,
+    remedy: &'static str,
+}
+
+fn list(looked: &[String]) -> String {
+    if looked.is_empty() {
+        "no place at all".into()
+    } else {
+        looked.join(", ")
+    }
+}
+
+/// The search for one tool: the first place that has it wins.
+pub(super) struct Search {
+    name: &'static str,
+    remedy: &'static str,
+    looked: Vec<String>,
+    found: Option<PathBuf>,
+}
+
+impl Search {
+    pub(super) fn new(name: &'static str, remedy: &'static str) -> Self {
+        Self {
+            name,
+            remedy,
+            looked: Vec::new(),
+            found: None,
+        }
+    }
+
+    /// The tool is the named program and no other.
+    pub(super) fn only(mut self, path: &Path) -> Result<Tool, NotFound> {
+        if is_program(path) {
+            self.found = Some(path.into());
+        } else {
+            self.looked.push(format!(
+                "'{}', which is named but is no program",
+                path.display()
+            ));
+        }
+        self.finish()
+    }
+
+    /// Looks for programs of these names in `dir`.
+    pub(super) fn dir(&mut self, dir: &Path, names: &[&str]) {
+        if self.found.is_none() {
+            self.found = names
+                .iter()
+                .map(|name| dir.join(name))
+                .find(|path| is_program(path));
+            self.looked.push(dir.display().to_string());
+        }
+    }
+
+    /// Looks for programs of these names in the directories of PATH.
+    pub(super) fn path_variable(&mut self, names: &[&str]) {
+        if self.found.is_some() {
+            return;
+        }
+        let path = super::variable("PATH").unwrap_or_default();
+        let dirs: Vec<PathBuf> = std::env::split_paths(&path).collect();
+        self.found = names
+            .iter()
+            .flat_map(|name| dirs.iter().map(move |dir| dir.join(name)))
+            .find(|path| is_program(path));
+        self.looked.push("PATH".into());
+    }
+
+    pub(super) fn finish(self) -> Result<Tool, NotFound> {
+        match self.found {
+            Some(path) => Ok(Tool {
+                name: self.name,
+                path,
+            }),
+            None => Err(NotFound {
+                name: self.name,
+                looked: self.looked,
+                remedy: self.remedy,
+            }),
+        }
+    }
+}
+
+fn is_program(path: &Path) -> bool {
+    std::fs::metadata(path)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_search_names_its_places() {
+        let mut search = Search::new("ptxas", "buy one");
+        search.dir(Path::new("/no/such/dir"), &["ptxas"]);
+        search.dir(Path::new("/nor/this"), &["ptxas"]);
+        let message = search.finish().unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "ptxas was not found; looked in /no/such/dir, /nor/this; buy one"
+        );
+    }
+
+    #[test]
+    fn a_named_tool_is_not_replaced() {
+        let error = Search::new("ptxas", "buy one")
+            .only(Path::new("/no/such/ptxas"))
+            .unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("'/no/such/ptxas', which is named")
+        );
+        let found = Search::new("sh", "").only(Path::new("/bin/sh")).unwrap();
+        assert_eq!(found.path, Path::new("/bin/sh"));
+    }
+}

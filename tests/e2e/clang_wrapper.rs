@@ -1,0 +1,54 @@
+//! offlink under the name of clang's own wrapper, found through `clang -B`.
+
+use std::path::PathBuf;
+
+use crate::device_code::{LAUNCHED, RUNTIME, launcher_with, saxpy_images};
+use crate::workbench::{Run, Workbench, cuda, fixture, offlink};
+
+/// A folder with nothing in it but offlink as `clang-linker-wrapper`.
+fn wrapper_folder(bench: &Workbench) -> PathBuf {
+    let folder = bench.folder("wrapper");
+    bench.link("wrapper/clang-linker-wrapper", offlink());
+    folder
+}
+
+#[test]
+fn openmp_target_region() {
+    let bench = Workbench::new();
+    let program = bench.path("program");
+    bench
+        .command("clang-22")
+        .arg("-B")
+        .arg(wrapper_folder(&bench))
+        .args([
+            "-O2",
+            "-fopenmp",
+            "-fopenmp-targets=x86_64-unknown-linux-gnu",
+            "-o",
+        ])
+        .arg(&program)
+        .arg(fixture("c/target_region.c"))
+        .succeeds_silently();
+    let printed = bench.program(program).succeeds();
+    assert_eq!(printed, "target region: sum 499500, on the device\n");
+}
+
+/// clang's own wrapper fails here: it does not look for ptxas in the CUDA
+/// folder that it is given, and links no bitcode for the CPU.
+#[test]
+fn link_only_step_with_packed_images() {
+    let bench = Workbench::new();
+    let object = launcher_with(&bench, &saxpy_images(&bench));
+    let program = bench.path("program");
+    bench
+        .command("clang-22")
+        .arg("-B")
+        .arg(wrapper_folder(&bench))
+        .arg(format!("--cuda-path={}", cuda().display()))
+        .arg("--offload-link")
+        .arg(object)
+        .args([RUNTIME, "-o"])
+        .arg(&program)
+        .succeeds_silently();
+    assert_eq!(bench.program(program).succeeds(), LAUNCHED);
+}

@@ -1,0 +1,21 @@
+//! End-to-end tests of the `offlink` program with real compilers, linkers and
+//! the offload runtime. `make setup` installs those; a test that misses one
+//! fails.
+
+mod arch_names;
+mod bad_inputs;
+mod cargo_linker;
+mod clang_wrapper;
+mod determinism;
+mod device_code;
+mod gc_sections;
+mod llvm_choice;
+mod make_link;
+mod missing_kernel;
+mod no_ptxas;
+mod nvidia_inputs;
+mod ptx_version;
+mod rustc_intrinsic;
+mod same_machine_code;
+mod single_steps;
+mod workbench;
