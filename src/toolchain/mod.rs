@@ -19,13 +19,16 @@ use offlink_llvm::Library;
 use search::Search;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Where the tools of one link are.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub struct Toolchain {
     named: ToolPaths,
-    /// The Rust toolchains to look into, the caller's first.
-    rust: Vec<PathBuf>,
+    arguments: Vec<OsString>,
+    /// The Rust toolchains to look into, the caller's first. Most links need
+    /// none, so they are looked for when one does.
+    rust: OnceLock<Vec<PathBuf>>,
 }
 
 impl Toolchain {
@@ -34,8 +37,13 @@ impl Toolchain {
     pub fn new(named: &ToolPaths, arguments: &[OsString]) -> Self {
         Self {
             named: named.clone(),
-            rust: rust::sysroots(arguments),
+            arguments: arguments.to_vec(),
+            rust: OnceLock::new(),
         }
+    }
+
+    fn rust(&self) -> &[PathBuf] {
+        self.rust.get_or_init(|| rust::sysroots(&self.arguments))
     }
 
     /// The libLLVM that can read all of `bitcode`, opened.
@@ -46,7 +54,7 @@ impl Toolchain {
         &self,
         bitcode: impl IntoIterator<Item = &'a DeviceInput>,
     ) -> Result<&'static Library, LlvmError> {
-        llvm::open(self.named.llvm.as_deref(), &self.rust, bitcode)
+        llvm::open(self.named.llvm.as_deref(), self.rust(), bitcode)
     }
 
     /// ptxas.
@@ -98,7 +106,7 @@ impl Toolchain {
         if let Some(path) = &self.named.lld {
             return search.only(path);
         }
-        for sysroot in &self.rust {
+        for sysroot in self.rust() {
             search.dir(&rust::host_bin(sysroot), &["rust-lld"]);
         }
         search.dir(Path::new("/opt/rocm/llvm/bin"), &["ld.lld"]);
@@ -135,7 +143,7 @@ impl Toolchain {
             Style::Cc => search.path_variable(&["cc", "gcc", "clang"]),
             Style::Ld => search.path_variable(&["ld", "ld.lld"]),
             Style::LldFlavor => {
-                for sysroot in &self.rust {
+                for sysroot in self.rust() {
                     search.dir(&rust::host_bin(sysroot), &["rust-lld"]);
                 }
                 search.path_variable(&["lld"]);

@@ -9,6 +9,7 @@ mod clang_wrapper;
 mod determinism;
 mod device_code;
 mod gc_sections;
+mod inspect;
 mod llvm_choice;
 mod make_link;
 mod missing_kernel;

@@ -32,9 +32,9 @@ fn error_says_where_it_looked_and_what_goes_on() {
         .fails_with(1);
     for hint in [
         "ptxas",
-        "OFFLINK_PTXAS",
-        "CUDA_HOME",
+        "looked in",
         "PATH",
+        "OFFLINK_PTXAS",
         "--offlink-emit=ptx",
     ] {
         assert!(stderr.contains(hint), "no {hint} in: {stderr}");

@@ -76,7 +76,7 @@ fn relocatable_cubin_without_its_helper_is_refused() {
         .args(NVIDIA.arguments())
         .args(["-o", "image"])
         .arg(caller)
-        .fails_with(3);
+        .fails_with(1);
     assert!(stderr.contains("helper"), "{stderr}");
     assert!(!bench.path("image").exists(), "an image was left behind");
 }

@@ -6,41 +6,17 @@ use std::path::{Path, PathBuf};
 use crate::device_code::{AMD, CPU, NVIDIA, RUNTIME, launcher_with, saxpy_images};
 use crate::workbench::{Run, Workbench};
 
-fn read(path: impl AsRef<Path>) -> Vec<u8> {
-    std::fs::read(path.as_ref()).unwrap_or_else(|error| panic!("{:?}: {error}", path.as_ref()))
-}
-
-/// The files of a folder, by name.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    files.sort();
-    files
-}
-
-#[test]
-fn same_bytes_as_the_whole_link() {
-    let bench = Workbench::new();
-    let object = launcher_with(&bench, &saxpy_images(&bench));
-    bench
-        .offlink()
-        .arg("cc")
-        .arg(&object)
-        .args([RUNTIME, "-o", "whole"])
-        .succeeds_silently();
-
+/// The host object, and the object that registers its images, made step by
+/// step.
+fn objects(bench: &Workbench) -> (PathBuf, PathBuf) {
+    let object = launcher_with(bench, &saxpy_images(bench));
     bench
         .offlink()
         .args(["extract", "-o", "inputs"])
         .arg(&object)
         .succeeds_silently();
-    let mut images = Vec::new();
-    for target in [AMD, NVIDIA, CPU] {
-        let folder = bench.path(format!("inputs/openmp-{}-{}", target.triple, target.arch));
-        let inputs = files(&folder);
-        assert_eq!(inputs, [folder.join("0000.bc")]);
+    let images = [AMD, NVIDIA, CPU].map(|target| {
+        let folder = format!("inputs/openmp-{}-{}", target.triple, target.arch);
         let image = bench.path(format!("{}.image", target.arch));
         bench
             .offlink()
@@ -48,29 +24,57 @@ fn same_bytes_as_the_whole_link() {
             .args(target.arguments())
             .arg("-o")
             .arg(&image)
-            .args(inputs)
+            .arg(bench.path(folder).join("0000.bc"))
             .succeeds_silently();
-        images.push(format!("--image={}", target.image(&image)));
-    }
+        format!("--image={}", target.image(&image))
+    });
     bench
         .offlink()
         .arg("bundle")
         .args(images)
         .args(["-o", "bundle"])
         .succeeds_silently();
+    let registration = bench.path("offlink.registration.o");
     bench
         .offlink()
-        .args(["wrap", "-o", "registration.o", "bundle"])
+        .args(["wrap", "bundle", "-o"])
+        .arg(&registration)
+        .succeeds_silently();
+    (object, registration)
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}
+
+fn same_bytes(personality: &str, host_linker: &str, arguments: &[&str]) {
+    let bench = Workbench::new();
+    let (object, registration) = objects(&bench);
+    let (whole, by_steps) = (bench.path("whole"), bench.path("by-steps"));
+    bench
+        .offlink()
+        .arg(personality)
+        .arg(&object)
+        .args(arguments)
+        .arg("-o")
+        .arg(&whole)
         .succeeds_silently();
     bench
-        .command("cc")
-        .arg("registration.o")
-        .arg(&object)
-        .args([RUNTIME, "-o", "by-steps"])
+        .command(host_linker)
+        .args([&registration, &object])
+        .args(arguments)
+        .arg("-o")
+        .arg(&by_steps)
         .succeeds_silently();
+    assert!(read(&whole) == read(&by_steps), "the outputs differ");
+}
 
-    assert!(
-        read(bench.path("whole")) == read(bench.path("by-steps")),
-        "the programs differ"
-    );
+#[test]
+fn of_a_program_through_cc() {
+    same_bytes("cc", "cc", &[RUNTIME]);
+}
+
+#[test]
+fn of_a_library_through_ld() {
+    same_bytes("ld", "ld", &["-shared"]);
 }

@@ -6,7 +6,9 @@ use bytes::Bytes;
 use goblin::container::{Container, Ctx, Endian};
 use goblin::elf::Elf;
 use goblin::elf::header::{ET_DYN, ET_REL, Header};
+use goblin::elf::section_header::section_header64::SIZEOF_SHDR;
 use goblin::elf::section_header::{SHT_NOBITS, SectionHeader};
+use offlink_bundle::entry;
 use offlink_bundle::offload_binary::{SECTION_NAME, SECTION_TYPE};
 
 /// Marks a section as member of a group, of which the linker keeps one of many
@@ -88,12 +90,13 @@ fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject,
         has_entries: false,
         entries_in_group: false,
     };
-    let Some((sections, names)) = sections(header, &object.data) else {
+    let data = object.data.clone();
+    let Some((sections, names)) = sections(header, &data).filter(|(_, names)| may_concern(names))
+    else {
         return Ok(object);
     };
-    let data = object.data.clone();
     for section in &sections {
-        let section_name = name_at(&data, &names, section.sh_name);
+        let section_name = name_at(names, section.sh_name);
         if section.sh_type == SECTION_TYPE || section_name == SECTION_NAME.as_bytes() {
             let contents = contents(&data, section).ok_or_else(|| ScanError::Section {
                 origin: object.name.clone(),
@@ -108,10 +111,25 @@ fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject,
     Ok(object)
 }
 
+/// Whether a relocatable object has to be read at all: nearly none has, and
+/// this looks at nothing but the names of its sections.
+pub fn may_concern_devices(data: &[u8]) -> bool {
+    header(data)
+        .filter(|header| header.e_type == ET_REL)
+        .and_then(|header| names(&header, data))
+        .is_some_and(may_concern)
+}
+
+/// What the names of all sections of device code and of entries have in common.
+fn may_concern(names: &[u8]) -> bool {
+    memchr::memmem::find(names, b"offload").is_some()
+}
+
 fn is_entries(name: &[u8]) -> bool {
-    // Cheaper than comparing with each: nearly all sections fail here.
-    name.ends_with(b"offload_entries") && name == b"llvm_offload_entries"
-        || name.ends_with(b"_offloading_entries")
+    name == b"llvm_offload_entries"
+        || entry::LEGACY_SECTIONS
+            .iter()
+            .any(|legacy| name == legacy.as_bytes())
 }
 
 fn header(data: &[u8]) -> Option<Header> {
@@ -120,33 +138,43 @@ fn header(data: &[u8]) -> Option<Header> {
         .then(|| Elf::parse_header(data).ok())?
 }
 
-/// All section headers and the one of the section of names. More than 65279
-/// sections put their number and that index into the first header (System V
-/// ABI, "ELF Header", `e_shnum` and `e_shstrndx`).
-fn sections(header: &Header, data: &[u8]) -> Option<(Vec<SectionHeader>, SectionHeader)> {
-    const SHN_XINDEX: u16 = 0xffff;
-    let context = Ctx::new(Container::Big, Endian::Little);
-    let offset = usize::try_from(header.e_shoff)
+const CONTEXT: Ctx = Ctx {
+    container: Container::Big,
+    le: Endian::Little,
+};
+
+/// The section header with this index.
+fn section(header: &Header, data: &[u8], index: usize) -> Option<SectionHeader> {
+    let table = usize::try_from(header.e_shoff)
         .ok()
         .filter(|offset| *offset != 0)?;
-    let read = |count| SectionHeader::parse(data, offset, count, context).ok();
-    let mut sections = match header.e_shnum {
-        0 => {
-            let first = read(1)?;
-            let count = usize::try_from(first.first()?.sh_size).ok()?;
-            // A count that the file has no room for is damage, not a request.
-            let room = data.len().checked_sub(offset)? / 64;
-            read(count.min(room))?
-        }
-        count => read(usize::from(count))?,
-    };
-    let names = match header.e_shstrndx {
-        SHN_XINDEX => usize::try_from(sections.first()?.sh_link).ok()?,
+    let offset = index.checked_mul(SIZEOF_SHDR)?.checked_add(table)?;
+    SectionHeader::parse(data, offset, 1, CONTEXT).ok()?.pop()
+}
+
+/// The names of all sections. More than 65279 sections put their number and
+/// the index of this one into the first header (System V ABI, "ELF Header",
+/// `e_shnum` and `e_shstrndx`).
+fn names<'a>(header: &Header, data: &'a [u8]) -> Option<&'a [u8]> {
+    const SHN_XINDEX: u16 = 0xffff;
+    let index = match header.e_shstrndx {
+        SHN_XINDEX => usize::try_from(section(header, data, 0)?.sh_link).ok()?,
         index => usize::from(index),
     };
-    let names = sections.get(names)?.clone();
-    sections.retain(|section| section.sh_size != 0);
-    Some((sections, names))
+    contents(data, &section(header, data, index)?)
+}
+
+/// All section headers and the names.
+fn sections<'a>(header: &Header, data: &'a [u8]) -> Option<(Vec<SectionHeader>, &'a [u8])> {
+    let count = match header.e_shnum {
+        0 => usize::try_from(section(header, data, 0)?.sh_size).ok()?,
+        count => usize::from(count),
+    };
+    let table = usize::try_from(header.e_shoff).ok()?;
+    // A count that the file has no room for is damage, not a request.
+    let room = data.len().checked_sub(table)? / SIZEOF_SHDR;
+    let sections = SectionHeader::parse(data, table, count.min(room), CONTEXT).ok()?;
+    Some((sections, names(header, data)?))
 }
 
 fn contents<'a>(data: &'a [u8], section: &SectionHeader) -> Option<&'a [u8]> {
@@ -158,15 +186,10 @@ fn contents<'a>(data: &'a [u8], section: &SectionHeader) -> Option<&'a [u8]> {
     data.get(start..end)
 }
 
-/// The name, up to its NUL; empty if it lies outside of the file.
-fn name_at<'a>(data: &'a [u8], names: &SectionHeader, at: usize) -> &'a [u8] {
-    let rest = contents(data, names)
-        .and_then(|names| names.get(at..))
-        .unwrap_or_default();
-    let end = rest
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(rest.len());
+/// The name that starts at `at`, up to its NUL; empty if there is none.
+fn name_at(names: &[u8], at: usize) -> &[u8] {
+    let rest = names.get(at..).unwrap_or_default();
+    let end = memchr::memchr(0, rest).unwrap_or(rest.len());
     &rest[..end]
 }
 

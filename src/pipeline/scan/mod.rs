@@ -12,6 +12,8 @@ use bytes::Bytes;
 use host_object::HostObject;
 use object::read::archive::{ArchiveFile, ArchiveMember, ArchiveOffset};
 use offlink_bundle::offload_binary::{self, ParseError};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -181,21 +183,26 @@ fn scan_archive(
     whole: bool,
     scanned: &mut Scanned,
 ) -> Result<(), ScanError> {
-    let mut concerns_devices = false;
-    for object in Members::open(path, &data)?.objects() {
-        let object = object?;
-        concerns_devices |= object.concerns_devices();
-        if whole {
-            scanned.items.push(Item::Object(object));
+    let members = Members::open(path, &data)?;
+    if whole {
+        for member in members.file.members() {
+            let member = member.map_err(|source| members.damaged(source))?;
+            scanned
+                .items
+                .extend(members.object(&member)?.map(Item::Object));
         }
+        return Ok(());
     }
-    if !whole {
-        scanned.items.push(Item::Archive(Archive {
-            path: path.into(),
-            data,
-            concerns_devices,
-        }));
+    let mut concerns_devices = false;
+    for member in members.file.members() {
+        let member = member.map_err(|source| members.damaged(source))?;
+        concerns_devices |= members.concerns_devices(&member)?;
     }
+    scanned.items.push(Item::Archive(Archive {
+        path: path.into(),
+        data: data.clone(),
+        concerns_devices,
+    }));
     Ok(())
 }
 
@@ -222,28 +229,33 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The members that are host objects, in order.
-    fn objects(&self) -> impl Iterator<Item = Result<HostObject, ScanError>> + '_ {
-        self.file.members().filter_map(|member| {
-            member
-                .map_err(|source| self.damaged(source))
-                .and_then(|m| self.object(&m))
-                .transpose()
-        })
+    fn contents(&self, member: &ArchiveMember<'a>) -> Result<Bytes, ScanError> {
+        if self.file.is_thin() {
+            // Paths in a thin archive are relative to its own directory.
+            let name = OsStr::from_bytes(member.name());
+            return Ok(mapped_file::map(&self.path.with_file_name("").join(name))?);
+        }
+        let contents = member
+            .data(&**self.data)
+            .map_err(|source| self.damaged(source))?;
+        Ok(self.data.slice_ref(contents))
     }
 
     fn object(&self, member: &ArchiveMember<'a>) -> Result<Option<HostObject>, ScanError> {
         let name = String::from_utf8_lossy(member.name());
-        let contents = if self.file.is_thin() {
-            // Paths in a thin archive are relative to its own directory.
-            mapped_file::map(&self.path.with_file_name("").join(&*name))?
-        } else {
-            let contents = member
-                .data(&**self.data)
-                .map_err(|source| self.damaged(source))?;
-            self.data.slice_ref(contents)
-        };
-        host_object::read(format!("{}({name})", self.path.display()), contents)
+        host_object::read(
+            format!("{}({name})", self.path.display()),
+            self.contents(member)?,
+        )
+    }
+
+    fn concerns_devices(&self, member: &ArchiveMember<'a>) -> Result<bool, ScanError> {
+        if !host_object::may_concern_devices(&self.contents(member)?) {
+            return Ok(false);
+        }
+        Ok(self
+            .object(member)?
+            .is_some_and(|object| object.concerns_devices()))
     }
 }
 
