@@ -210,7 +210,7 @@ const TABLE: &[OwnOption] = &[
         name: "save-temps",
         hint: Some("DIR"),
         variable: None,
-        help: "keep device inputs, images and the registration object there",
+        help: "keep what is made on the way there",
         apply: |options, value| path(&mut options.save_temps, value),
     },
     OwnOption {

@@ -36,6 +36,11 @@ pub fn panics_as_internal_errors() {
     }));
 }
 
+/// Prints a remark on stderr, for those who asked for details.
+pub fn note(message: &str) {
+    eprintln!("offlink: note: {}", one_line(message));
+}
+
 /// Prints a text that the user asked for on stdout.
 ///
 /// # Errors

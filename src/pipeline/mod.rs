@@ -44,6 +44,10 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
         });
     }
     let selected = select::select(&scanned, request)?;
+    if selected.is_empty() {
+        return Err(host_link::exec(&host_linker, request).into());
+    }
+    verify::has_device_code(&selected)?;
     let groups = group::by_target(selected.device)?;
     let plan = plan::plan(groups, &selected.entries, &request.options)?;
     if request.options.dry_run {

@@ -1,7 +1,7 @@
 //! Reading the result back: what the host code expects must be in it.
 
 use super::device::DeviceImage;
-use super::select::Entries;
+use super::select::{Entries, Selected};
 use offlink_bundle::entry::{self, OffloadEntry};
 use offlink_bundle::image;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use crate::mapped_file::{self, ReadError};
 pub enum VerifyError {
     /// The host code launches a kernel, or uses a variable, that no image has.
     #[error(
-        "no device image defines {what} '{name}', which {origin} needs; {}",
+        "no device image defines {what} '{name}', which '{origin}' needs; {}",
         remedy(targets)
     )]
     NoDefinition {
@@ -74,7 +74,27 @@ fn remedy(targets: &[String]) -> String {
     }
 }
 
-/// Checks the linked file against its inputs' entries and the images in it.
+/// Checks, before anything is linked, what can be known then: entries need
+/// device code.
+///
+/// # Errors
+/// [`VerifyError::NoDefinition`] when there are entries but no device code.
+pub fn has_device_code(selected: &Selected) -> Result<(), VerifyError> {
+    if !selected.device.is_empty() {
+        return Ok(());
+    }
+    let named = selected
+        .entries
+        .entries
+        .iter()
+        .find(|(_, entry)| !entry.name.is_empty());
+    named.map_or(Ok(()), |(origin, entry)| {
+        Err(no_definition(entry, origin, &[]))
+    })
+}
+
+/// Checks the linked file against its inputs' entries and the images in it. An
+/// output that is no regular file, such as `/dev/null`, has nothing to check.
 ///
 /// # Errors
 /// [`VerifyError`] for the first entry that has no definition in any image, or
@@ -84,7 +104,10 @@ pub fn verify(
     expected: &Entries,
     images: &[DeviceImage],
 ) -> Result<(), VerifyError> {
-    let definitions = definitions(images)?;
+    if !output.is_file() {
+        return Ok(());
+    }
+    let definitions = Definitions::of(images)?;
     let file = mapped_file::map(output)?;
     let failed = |source| VerifyError::Entries {
         output: output.into(),
@@ -98,46 +121,68 @@ pub fn verify(
             expected: expected.size,
         });
     }
-    for entry in entry::read_linked(&file).map_err(failed)? {
-        if is_missing(&entry, &definitions) {
-            let origin = expected
-                .entries
-                .iter()
-                .find(|(_, known)| known.name == entry.name);
-            return Err(VerifyError::NoDefinition {
-                what: if entry.size == 0 {
-                    "kernel"
-                } else {
-                    "variable"
-                },
-                name: entry.name,
-                origin: match origin {
-                    Some((origin, _)) => format!("'{origin}'"),
-                    None => format!("'{}'", output.display()),
-                },
-                targets: images
-                    .iter()
-                    .map(|image| image.target.to_string())
-                    .collect(),
-            });
+    let entries = entry::read_linked(&file).map_err(failed)?;
+    match entries.iter().find(|entry| definitions.lack(entry)) {
+        None => Ok(()),
+        Some(missing) => {
+            let same_name = |(_, known): &&(String, OffloadEntry)| known.name == missing.name;
+            let origin = match expected.entries.iter().find(same_name) {
+                Some((origin, _)) => origin.clone(),
+                None => output.display().to_string(),
+            };
+            Err(no_definition(missing, &origin, images))
         }
     }
-    Ok(())
 }
 
-/// Entries without a name carry settings, not symbols.
-fn is_missing(entry: &OffloadEntry, definitions: &BTreeSet<String>) -> bool {
-    !entry.name.is_empty() && !definitions.contains(&entry.name)
-}
-
-fn definitions(images: &[DeviceImage]) -> Result<BTreeSet<String>, VerifyError> {
-    let mut names = BTreeSet::new();
-    for image in images {
-        let symbols = image::device_symbols(&image.data).map_err(|source| VerifyError::Image {
-            target: image.target.to_string(),
-            source,
-        })?;
-        names.extend(symbols);
+fn no_definition(entry: &OffloadEntry, origin: &str, images: &[DeviceImage]) -> VerifyError {
+    VerifyError::NoDefinition {
+        what: if entry.size == 0 {
+            "kernel"
+        } else {
+            "variable"
+        },
+        name: entry.name.clone(),
+        origin: origin.into(),
+        targets: images
+            .iter()
+            .map(|image| image.target.to_string())
+            .collect(),
     }
-    Ok(names)
+}
+
+/// The symbols that the images define.
+#[derive(Default)]
+struct Definitions {
+    kernels: BTreeSet<String>,
+    all: BTreeSet<String>,
+}
+
+impl Definitions {
+    fn of(images: &[DeviceImage]) -> Result<Self, VerifyError> {
+        let mut definitions = Self::default();
+        for image in images {
+            let failed = |source| VerifyError::Image {
+                target: image.target.to_string(),
+                source,
+            };
+            definitions
+                .kernels
+                .extend(image::kernels(&image.data).map_err(failed)?);
+            definitions
+                .all
+                .extend(image::device_symbols(&image.data).map_err(failed)?);
+        }
+        Ok(definitions)
+    }
+
+    /// A plain entry of size 0 is a kernel; one without a name carries settings
+    /// and names no symbol.
+    fn lack(&self, entry: &OffloadEntry) -> bool {
+        let defined = match (entry.size, entry.flags) {
+            (0, 0) => &self.kernels,
+            _ => &self.all,
+        };
+        !entry.name.is_empty() && !defined.contains(&entry.name)
+    }
 }

@@ -28,7 +28,7 @@ fn refused(bench: &Workbench, input: &Path) {
 
 fn object_with(bench: &Workbench, section: &[u8]) -> std::path::PathBuf {
     let packed = bench.write("section", section);
-    embed(bench, &packed, "bad.o")
+    embed(bench, &packed, &[], "bad.o")
 }
 
 #[test]

@@ -114,23 +114,30 @@ pub fn launcher(bench: &Workbench, kernel: &str) -> PathBuf {
 
 /// The same with device code in it, as compilers put it there.
 pub fn launcher_with(bench: &Workbench, images: &[String]) -> PathBuf {
-    let packed = bench.path("images.bin");
+    let packed = pack(bench, images, "images.bin");
+    embed(bench, &packed, &[], "launch-with-images.o")
+}
+
+/// Image arguments as an offload binary, by LLVM's own packager.
+pub fn pack(bench: &Workbench, images: &[String], name: &str) -> PathBuf {
+    let packed = bench.path(name);
     bench
         .command("llvm-offload-binary-22")
         .arg("-o")
         .arg(&packed)
         .args(images.iter().map(|image| format!("--image={image}")))
         .succeeds();
-    embed(bench, &packed, "launch-with-images.o")
+    packed
 }
 
 /// The C host program with the contents of `packed` as its offload section.
-pub fn embed(bench: &Workbench, packed: &Path, name: &str) -> PathBuf {
+pub fn embed(bench: &Workbench, packed: &Path, arguments: &[&str], name: &str) -> PathBuf {
     let output = bench.path(name);
     bench
         .command("clang-22")
         .args(["-O2", "-fPIC", "-c", "-Xclang"])
         .arg(format!("-fembed-offload-object={}", packed.display()))
+        .args(arguments)
         .arg("-o")
         .arg(&output)
         .arg(fixture("c/launch.c"))

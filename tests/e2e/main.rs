@@ -3,12 +3,15 @@
 //! fails.
 
 mod arch_names;
+mod archives;
 mod bad_inputs;
 mod cargo_linker;
 mod clang_wrapper;
 mod determinism;
 mod device_code;
+mod exit_codes;
 mod gc_sections;
+mod input_forms;
 mod inspect;
 mod llvm_choice;
 mod make_link;

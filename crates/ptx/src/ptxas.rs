@@ -50,7 +50,10 @@ pub enum Complaint {
         newest: PtxVersion,
     },
     /// The code uses something that only a later PTX version has.
-    VersionTooOld,
+    VersionTooOld {
+        /// The version that ptxas asks for.
+        needed: PtxVersion,
+    },
     /// A function or variable is declared and used but nowhere defined.
     Unresolved {
         /// The symbol.
@@ -67,8 +70,9 @@ pub fn complaint(stderr: &str) -> Option<Complaint> {
         } else if let Some((_, rest)) = line.split_once("current version is '") {
             let newest = PtxVersion::parse(rest.split('\'').next()?)?;
             Some(Complaint::VersionTooNew { newest })
-        } else if line.contains("requires PTX ISA .version") {
-            Some(Complaint::VersionTooOld)
+        } else if let Some((_, rest)) = line.split_once("requires PTX ISA .version ") {
+            let needed = PtxVersion::parse(rest.split_whitespace().next()?)?;
+            Some(Complaint::VersionTooOld { needed })
         } else if let Some((_, rest)) = line.split_once("Unresolved extern ") {
             let symbol = rest.split('\'').nth(1)?.to_owned();
             Some(Complaint::Unresolved { symbol })
@@ -120,7 +124,11 @@ mod tests {
             })
         );
         let too_old = "ptxas k.ptx, line 13; error   : Feature 'elect' requires PTX ISA .version 8.0 or later";
-        assert_eq!(complaint(too_old), Some(Complaint::VersionTooOld));
+        let needed = PtxVersion::new(80);
+        assert_eq!(
+            complaint(too_old),
+            Some(Complaint::VersionTooOld { needed })
+        );
         assert_eq!(complaint("ptxas fatal   : out of memory"), None);
     }
 }

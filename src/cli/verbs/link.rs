@@ -88,6 +88,7 @@ impl Link {
             library: device::library(&jobs, &toolchain)?,
             toolchain: &toolchain,
             style: Style::Cc,
+            verbose: options.verbose,
             dir: work_dir.path(),
         };
         match device::run_jobs(&jobs, &context, options.jobs)?.as_slice() {

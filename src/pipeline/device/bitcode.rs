@@ -3,6 +3,7 @@
 use super::super::plan::DeviceLink;
 use super::{Context, DeviceError};
 use crate::pipeline::symbols;
+use crate::report;
 use crate::target::{Device, Target};
 use offlink_llvm::{Compiled, Emit, Keep, Module, OptLevel, Options};
 
@@ -57,10 +58,18 @@ pub(super) fn compile(
         keep: keep(target, link),
         emit,
     };
-    offlink_llvm::compile(library, modules, options).map_err(|error| DeviceError::Bitcode {
-        target: target.to_string(),
-        source: Box::new(error),
-    })
+    let compiled =
+        offlink_llvm::compile(library, modules, options).map_err(|error| DeviceError::Bitcode {
+            target: target.to_string(),
+            kept: None,
+            source: Box::new(error),
+        })?;
+    if context.verbose {
+        for warning in &compiled.warnings {
+            report::note(&format!("{target}: {warning}"));
+        }
+    }
+    Ok(compiled)
 }
 
 /// What the host looks up, and what objects of the link need: that may be

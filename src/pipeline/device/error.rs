@@ -6,7 +6,7 @@ use crate::process::ToolError;
 use crate::toolchain::{LlvmError, NotFound};
 use offlink_llvm::Undefined;
 use offlink_ptx::PtxVersion;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why a device link failed.
@@ -22,10 +22,12 @@ pub enum DeviceError {
     #[error(transparent)]
     Tool(#[from] ToolError),
     /// libLLVM failed.
-    #[error("device link for {target}: {source}")]
+    #[error("device link for {target}: {source}{}", kept_in(.kept.as_deref()))]
     Bitcode {
         /// The target.
         target: String,
+        /// The folder that holds what is needed to fail again, if LLVM crashed.
+        kept: Option<PathBuf>,
         /// What LLVM said.
         source: Box<offlink_llvm::Error>,
     },
@@ -125,10 +127,27 @@ impl DeviceError {
         }
     }
 
+    /// The same error with the inputs kept by `keep`, if it is a defect of LLVM
+    /// or of the code: the inputs of rustc and cargo are gone when the link has
+    /// failed.
+    pub(super) fn keeping(mut self, keep: impl FnOnce() -> Option<PathBuf>) -> Self {
+        if let Self::Bitcode { kept, source, .. } = &mut self
+            && matches!(**source, offlink_llvm::Error::Fatal { .. })
+        {
+            *kept = keep();
+        }
+        self
+    }
+
     /// Whether a tool ran and failed, in contrast to the link being impossible.
     pub fn is_tool_failure(&self) -> bool {
         matches!(self, Self::Tool(_))
     }
+}
+
+fn kept_in(dir: Option<&Path>) -> String {
+    dir.map(|dir| format!("; inputs and command are kept in '{}'", dir.display()))
+        .unwrap_or_default()
 }
 
 fn plural(symbols: &[Undefined]) -> &'static str {

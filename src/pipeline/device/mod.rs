@@ -5,6 +5,7 @@ mod bitcode;
 mod cpu;
 mod error;
 mod nvptx;
+mod reproducer;
 
 pub use error::DeviceError;
 
@@ -38,6 +39,8 @@ pub struct Context<'a> {
     pub library: Option<&'static Library>,
     /// The host linker's kind of line, for CPU images.
     pub style: Style,
+    /// LLVM's warnings are shown.
+    pub verbose: bool,
     /// For temporary files; jobs use names that begin with their target.
     pub dir: &'a Path,
 }
@@ -57,6 +60,7 @@ pub fn link_all(
         toolchain,
         library: library(&plan.jobs, toolchain)?,
         style: request.style,
+        verbose: request.options.verbose,
         dir,
     };
     run_jobs(&plan.jobs, &context, request.options.jobs)
@@ -104,11 +108,13 @@ fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceIm
                 dir: context.dir,
                 stem: format!("{position}-{}", job.target.file_stem()),
             };
-            match job.target.device() {
-                Device::Nvptx(arch) => nvptx::link(&job.target, *arch, link, context, &files)?,
-                Device::Amdgcn(id) => amdgcn::link(&job.target, *id, link, context, &files)?,
-                Device::X86_64(cpu) => cpu::link(&job.target, cpu, link, context, &files)?,
-            }
+            let target = &job.target;
+            let linked = match target.device() {
+                Device::Nvptx(arch) => nvptx::link(target, *arch, link, context, &files),
+                Device::Amdgcn(id) => amdgcn::link(target, *id, link, context, &files),
+                Device::X86_64(cpu) => cpu::link(target, cpu, link, context, &files),
+            };
+            linked.map_err(|error| error.keeping(|| reproducer::keep(target, link)))?
         }
     };
     Ok(DeviceImage {

@@ -51,8 +51,6 @@ struct Linker<'a> {
 struct Ptx {
     text: Bytes,
     undefined: Vec<Undefined>,
-    /// A PTX version above the one used that the code asked for.
-    higher: Option<PtxVersion>,
 }
 
 impl Linker<'_> {
@@ -108,40 +106,43 @@ impl Linker<'_> {
     }
 
     /// All bitcode as one cubin. The PTX version is the lowest that the
-    /// architecture has; only if the code turns out to need more, and asked
-    /// for more when it was compiled, that version is tried.
+    /// architecture has, or that ptxas then says the code needs.
     fn compile_and_assemble(
         &self,
         ptxas: &Tool,
         relocatable: bool,
     ) -> Result<(PathBuf, Vec<Undefined>), DeviceError> {
-        let mut ptx = self.compile_to_ptx(self.arch.min_ptx())?;
-        let file = self.files.write("ptx", &ptx.text)?;
-        let mut result = self.assemble(ptxas, &file, "cubin", relocatable);
-        if let (Err(error), Some(higher)) = (&result, ptx.higher)
-            && complaint(error.stderr()) == Some(Complaint::VersionTooOld)
-        {
-            ptx = self.compile_to_ptx(higher)?;
+        let mut version = self.arch.min_ptx();
+        loop {
+            let ptx = self.compile_to_ptx(version)?;
             let file = self.files.write("ptx", &ptx.text)?;
-            result = self.assemble(ptxas, &file, "cubin", relocatable);
+            let error = match self.assemble(ptxas, &file, "cubin", relocatable) {
+                Ok(cubin) => return Ok((cubin, ptx.undefined)),
+                Err(error) => error,
+            };
+            let used = text::version(&String::from_utf8_lossy(&ptx.text));
+            match complaint(error.stderr()) {
+                Some(Complaint::VersionTooOld { needed }) if Some(needed) > used => {
+                    version = needed;
+                }
+                _ => return Err(self.explain(error, ptxas, used, &ptx.undefined)),
+            }
         }
-        let version = text::version(&String::from_utf8_lossy(&ptx.text));
-        let cubin = result.map_err(|error| self.explain(error, ptxas, version, &ptx.undefined))?;
-        Ok((cubin, ptx.undefined))
     }
 
+    /// PTX of this version; of the one that the code asked for when it was
+    /// compiled, if that is higher and LLVM gives up on this one.
     fn compile_to_ptx(&self, version: PtxVersion) -> Result<Ptx, DeviceError> {
         let emit = offlink_llvm::Emit::Assembly;
-        let higher = |declared: Option<u32>| declared.map(PtxVersion::new).filter(|d| *d > version);
         let mut result = self.compile(version, emit);
         if let Err(error) = &result
-            && let Some(higher) = higher(error.declared_ptx())
+            && let Some(declared) = error.declared_ptx().map(PtxVersion::new)
+            && declared > version
         {
-            result = self.compile(higher, emit);
+            result = self.compile(declared, emit);
         }
         let compiled = result?;
         Ok(Ptx {
-            higher: higher(compiled.declared_ptx),
             undefined: compiled.undefined,
             text: compiled.code.into(),
         })
@@ -212,7 +213,7 @@ impl Linker<'_> {
                 needed: version.unwrap_or(self.arch.min_ptx()),
             },
             Some(Complaint::Unresolved { symbol }) => self.undefined(vec![symbol], known),
-            Some(Complaint::VersionTooOld) | None => error.into(),
+            Some(Complaint::VersionTooOld { .. }) | None => error.into(),
         }
     }
 

@@ -11,6 +11,9 @@ use goblin::elf::section_header::{SHT_NOBITS, SectionHeader};
 use offlink_bundle::entry;
 use offlink_bundle::offload_binary::{SECTION_NAME, SECTION_TYPE};
 
+/// Where host objects have their entries since LLVM 21.
+const ENTRIES_SECTION: &str = "llvm_offload_entries";
+
 /// Marks a section as member of a group, of which the linker keeps one of many
 /// (System V ABI, "Section Groups").
 const SHF_GROUP: u64 = 0x200;
@@ -61,9 +64,12 @@ pub fn is_shared_library(data: &[u8]) -> bool {
 /// count as entries, so that such objects are not passed over.
 ///
 /// # Errors
-/// [`ScanError::Section`] when a section of device code lies outside the file.
-/// Other damage is left for the host linker to report.
+/// [`ScanError::Section`] when a section of device code lies outside the file,
+/// [`ScanError::HostBitcode`] for bitcode that holds device code. Other damage is left for the host linker to report.
 pub fn read(name: String, data: Bytes) -> Result<Option<HostObject>, ScanError> {
+    if offlink_llvm::is_bitcode(&data) && embeds_device_code(&data) {
+        return Err(ScanError::HostBitcode { origin: name });
+    }
     match header(&data) {
         Some(header) if header.e_type == ET_REL => sections_of(name, data, &header).map(Some),
         _ => Ok(None),
@@ -114,10 +120,21 @@ fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject,
 /// Whether a relocatable object has to be read at all: nearly none has, and
 /// this looks at nothing but the names of its sections.
 pub fn may_concern_devices(data: &[u8]) -> bool {
+    if offlink_llvm::is_bitcode(data) {
+        return embeds_device_code(data);
+    }
     header(data)
         .filter(|header| header.e_type == ET_REL)
         .and_then(|header| names(&header, data))
         .is_some_and(may_concern)
+}
+
+/// Whether bitcode names a section of device code or entries; names stand in
+/// it byte for byte.
+fn embeds_device_code(bitcode: &[u8]) -> bool {
+    [SECTION_NAME, ENTRIES_SECTION]
+        .iter()
+        .any(|name| memchr::memmem::find(bitcode, name.as_bytes()).is_some())
 }
 
 /// What the names of all sections of device code and of entries have in common.
@@ -126,7 +143,7 @@ fn may_concern(names: &[u8]) -> bool {
 }
 
 fn is_entries(name: &[u8]) -> bool {
-    name == b"llvm_offload_entries"
+    name == ENTRIES_SECTION.as_bytes()
         || entry::LEGACY_SECTIONS
             .iter()
             .any(|legacy| name == legacy.as_bytes())

@@ -72,6 +72,15 @@ pub enum ScanError {
         /// What is wrong.
         source: ParseError,
     },
+    /// A host object is bitcode, in which its device code can't be seen.
+    #[error(
+        "'{origin}' is LLVM bitcode with device code in it, which offlink does not take out; \
+         compile the host code without -flto"
+    )]
+    HostBitcode {
+        /// The file or archive member.
+        origin: String,
+    },
     /// A section lies outside of its file.
     #[error("'{origin}' is damaged: its section {section} lies outside of the file")]
     Section {

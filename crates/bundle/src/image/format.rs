@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use goblin::elf::header::ET_REL;
+use goblin::elf::header::{EM_X86_64, ET_REL};
 
 use crate::elf::Elf;
 use crate::offload_binary;
@@ -88,6 +88,8 @@ impl fmt::Display for ImageFormat {
             Self::CubinFinal => formatter.write_str("cubin"),
             Self::HsacoRelocatable => formatter.write_str("relocatable AMDGPU object"),
             Self::HsacoFinal => formatter.write_str("hsaco"),
+            Self::ElfRelocatable(EM_X86_64) => formatter.write_str("x86-64 object"),
+            Self::ElfShared(EM_X86_64) => formatter.write_str("x86-64 shared object"),
             Self::ElfRelocatable(machine) => {
                 write!(formatter, "relocatable ELF object of machine {machine}")
             }
