@@ -8,20 +8,20 @@
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![deny(unsafe_code)]
 
-pub mod cli;
-pub mod device_input;
-pub mod error;
-pub mod image_argument;
-pub mod inspect;
-pub mod mapped_file;
-pub mod options;
-pub mod output_file;
-pub mod pipeline;
-pub mod process;
-pub mod report;
-pub mod request;
-pub mod target;
-pub mod toolchain;
+mod cli;
+mod device_input;
+mod error;
+mod image_argument;
+mod inspect;
+mod mapped_file;
+mod options;
+mod output_file;
+mod pipeline;
+mod process;
+mod report;
+mod request;
+mod target;
+mod toolchain;
 
 pub use error::Error;
 

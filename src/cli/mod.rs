@@ -43,9 +43,9 @@ pub enum UsageError {
     /// A verb's arguments are wrong.
     #[error("{0}")]
     Verb(String),
-    /// An option of a peer has no value.
-    #[error("option '{0}' needs a value")]
-    NoValue(String),
+    /// PTX is asked for where there is none.
+    #[error("{0} has no PTX; leave out --emit=ptx")]
+    PtxForOther(String),
     /// An option of a peer has a value that makes no sense.
     #[error("'{value}' is no value for '{option}'; it takes {expected}")]
     BadValue {

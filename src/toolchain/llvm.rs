@@ -90,8 +90,9 @@ fn newest<'a>(bitcode: impl IntoIterator<Item = &'a DeviceInput>) -> Newest {
     })
 }
 
-/// Opens the named library; else the first that is new enough of: those of the
-/// Rust toolchains, then the system's, the newest first.
+/// Opens the named library; else the first that is new enough, and can be
+/// opened, of: those of the Rust toolchains, then the system's, the newest
+/// first.
 pub(super) fn open<'a>(
     named: Option<&Path>,
     rust: &[PathBuf],
@@ -116,11 +117,22 @@ pub(super) fn open<'a>(
         .flat_map(|sysroot| libraries_in(&sysroot.join("lib")))
         .collect();
     candidates.extend(system_libraries());
-    match candidates
+    let mut refused = None;
+    for candidate in candidates
         .iter()
-        .find(|candidate| candidate.major >= newest.major)
+        .filter(|candidate| candidate.major >= newest.major)
     {
-        Some(candidate) => Ok(Library::open(&candidate.path)?),
+        match Library::open(&candidate.path) {
+            Ok(library) => return Ok(library),
+            // The process has one library; no other can be tried any more.
+            Err(error @ (LoadError::Another { .. } | LoadError::Initialise { .. })) => {
+                return Err(error.into());
+            }
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    match refused {
+        Some(error) => Err(error.into()),
         None => Err(LlvmError::NoneFits {
             origin: newest.origin,
             producer: newest.producer,

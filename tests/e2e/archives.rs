@@ -99,6 +99,19 @@ fn unneeded_member_is_left_out() {
     links_and_runs(&bench, &["main.o", "-L.", "-lboth"]);
 }
 
+/// Another object has the function that the library's member has.
+#[test]
+fn member_that_an_object_stands_in_for_is_left_out() {
+    let bench = Workbench::new();
+    library(&bench, "saxpy", &[CPU, NVIDIA]);
+    main_that_launches(&bench);
+    object(&bench, "own", "int launch(void) { return 0; }\n");
+    bench
+        .offlink()
+        .args(["cc", "main.o", "own.o", "-L.", "-lsaxpy", "-o", "program"])
+        .succeeds_silently();
+}
+
 /// Nothing of the library is needed: the program is an ordinary one.
 #[test]
 fn unneeded_library() {

@@ -2,6 +2,7 @@
 
 use super::ToolFlags;
 use crate::Error;
+use crate::cli::UsageError;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
 use crate::options::{Emit, Options};
@@ -11,7 +12,7 @@ use crate::pipeline::group::Group;
 use crate::pipeline::plan;
 use crate::pipeline::work_dir::WorkDir;
 use crate::request::Style;
-use crate::target::Target;
+use crate::target::{Device, Target};
 use crate::toolchain::Toolchain;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::PathBuf;
@@ -67,6 +68,9 @@ impl Link {
             Form::Ptx => Emit::Ptx,
             Form::Bitcode => Emit::Bitcode,
         };
+        if device.emit == Emit::Ptx && !matches!(target.device(), Device::Nvptx(_)) {
+            return Err(UsageError::PtxForOther(target.to_string()).into());
+        }
         let mut inputs = Vec::new();
         for file in &self.files {
             inputs.push(DeviceInput {
