@@ -1,7 +1,7 @@
 //! offlink links device code for GPUs into host programs.
 //!
-//! One link reads from top to bottom in [`pipeline::link`]: an argument line
-//! becomes a [`request::Request`] ([`cli`]), its files are scanned for device
+//! One link reads from top to bottom in `pipeline::link`: an argument line
+//! becomes a `request::Request` (`cli`), its files are scanned for device
 //! code, that code is grouped by target and linked into images, the images are
 //! registered by a host object, the host linker pulls that object in, and the
 //! result is verified.

@@ -44,7 +44,7 @@ pub fn write<E: From<OutputError>>(
     Ok(())
 }
 
-/// Writes `contents` as [`write`] does.
+/// Writes `contents` as [`write()`] does.
 ///
 /// # Errors
 /// [`OutputError`] when the file can't be written.

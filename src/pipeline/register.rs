@@ -44,7 +44,7 @@ pub fn write(
 /// Writes the object for images that are already described.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_object(
     images: &[Image<'_>],
     host_triple: Option<&str>,

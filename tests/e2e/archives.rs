@@ -99,6 +99,24 @@ fn unneeded_member_is_left_out() {
     links_and_runs(&bench, &["main.o", "-L.", "-lboth"]);
 }
 
+/// What a source file needs shows only after it is compiled, and offlink does
+/// not compile. A kernel must not get lost for that.
+#[test]
+fn source_file_on_the_line() {
+    let bench = Workbench::new();
+    library(&bench, "saxpy", &[CPU, NVIDIA]);
+    main_that_launches(&bench);
+    let stderr = bench
+        .offlink()
+        .args(["cc", "main.c", "-L.", "-lsaxpy", RUNTIME, "-o", "program"])
+        .fails_with(1);
+    assert!(stderr.contains("offlink: error: "), "{stderr}");
+    assert!(
+        !bench.path("program").exists(),
+        "the program was left behind"
+    );
+}
+
 /// Another object has the function that the library's member has.
 #[test]
 fn member_that_an_object_stands_in_for_is_left_out() {
