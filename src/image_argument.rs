@@ -106,6 +106,18 @@ impl FromStr for ImageArgument {
     }
 }
 
+/// The argument in its canonical order of keys.
+impl std::fmt::Display for ImageArgument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (file, kind) = (self.file.display(), self.kind.as_str());
+        write!(
+            f,
+            "file={file},triple={},arch={},kind={kind}",
+            self.triple, self.arch
+        )
+    }
+}
+
 impl ImageArgument {
     /// Maps the file.
     ///
@@ -135,6 +147,7 @@ mod tests {
         assert_eq!(image.file, PathBuf::from("k.bc"));
         assert_eq!(image.arch, "gfx90a:xnack+");
         assert_eq!(image.kind, OffloadKind::Hip);
+        assert_eq!(image.to_string().parse(), Ok(image));
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub fn panics_as_internal_errors() {
     }));
 }
 
+/// Prints on stderr what the user should know although all was done as asked.
+pub fn warning(message: &str) {
+    eprintln!("offlink: warning: {}", one_line(message));
+}
+
 /// Prints a remark on stderr, for those who asked for details.
 pub fn note(message: &str) {
     eprintln!("offlink: note: {}", one_line(message));

@@ -1,50 +1,123 @@
 //! A link as commands: run by hand, or by a build system, they give the same
 //! images and the same program as the whole link.
 
-use super::host_link;
 use super::plan::{DeviceLink, Plan, Work};
-use super::scan::Scanned;
+use super::scan::{Item, Scanned};
+use super::select::Selected;
+use super::{extract, group, host_link, plan};
+use crate::Error;
 use crate::options::Emit;
 use crate::request::Request;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// One command a line: a link for each image, bundle, wrap, and the host link.
-/// What is linked is what `offlink extract -o device` of the same inputs gives,
-/// less the archive members that the program does not need.
-pub fn commands(plan: &Plan, request: &Request, scanned: &Scanned, host_linker: &Path) -> String {
-    let mut lines = Vec::new();
-    let mut bundle = words(&["offlink", "bundle", "-o", "images.bundle"]);
-    for (number, job) in plan.jobs.iter().enumerate() {
-        let (triple, arch) = (job.target.triple(), job.target.arch());
-        let image = format!("{number}-{}.image", job.target.file_stem());
-        let file = match &job.work {
-            Work::PassOn(input) => input.source.clone(),
-            Work::Link(link) => {
-                let mut line = words(&["offlink", "link"]);
-                line.push(format!("--triple={triple}").into());
-                line.push(format!("--arch={arch}").into());
-                line.extend(options(link));
-                line.extend(["-o".into(), OsString::from(&image)]);
-                let inputs = link.bitcode.iter().chain(&link.ptx).chain(&link.objects);
-                line.extend(inputs.map(|input| OsString::from(&input.source)));
-                lines.push(line);
-                image
-            }
-        };
-        bundle.push(format!("--image=file={file},triple={triple},arch={arch},kind=openmp").into());
+/// Where the printed commands keep extracted device code.
+const EXTRACTED: &str = "device";
+
+/// One command a line: extract, a link for each image, bundle, wrap, and the
+/// host link.
+///
+/// # Errors
+/// [`Error`] for device code that fits no target.
+pub fn commands(
+    mut selected: Selected,
+    request: &Request,
+    scanned: &Scanned,
+    host_linker: &Path,
+) -> Result<String, Error> {
+    let mut lines = vec![extract_line(&selected, request, scanned)];
+    let names = extract::names(&selected.device);
+    for (input, name) in selected.device.iter_mut().zip(names) {
+        input.source = Path::new(EXTRACTED).join(name).display().to_string();
     }
-    lines.push(bundle);
+    let groups = group::by_target(selected.device)?;
+    let plan = plan::plan(groups, &selected.entries, &request.options)?;
+    lines.extend(link_lines(&plan));
     let object = "offlink.registration.o";
-    lines.push(words(&["offlink", "wrap", "-o", object, "images.bundle"]));
+    if !plan.jobs.is_empty() {
+        lines.push(bundle_line(&plan));
+        lines.push(words(&["offlink", "wrap", "-o", object, "images.bundle"]));
+    }
+    let object = (!plan.jobs.is_empty()).then_some(Path::new(object));
     let mut host = vec![host_linker.as_os_str().to_owned()];
     host.extend(host_link::arguments(
         request,
         &scanned.device_arguments,
-        Path::new(object),
+        object,
     ));
     lines.push(host);
-    lines.iter().map(|line| quoted(line) + "\n").collect()
+    Ok(lines.iter().map(|line| quoted(line) + "\n").collect())
+}
+
+/// Extracts what was selected: of archives, the members that are taken.
+fn extract_line(selected: &Selected, request: &Request, scanned: &Scanned) -> Vec<OsString> {
+    let images = scanned
+        .items
+        .iter()
+        .rev()
+        .take(request.options.images.len());
+    let from_images: usize = images
+        .map(|item| match item {
+            Item::Device(inputs) => inputs.len(),
+            _ => 0,
+        })
+        .sum();
+    let mut line = words(&["offlink", "extract", "-o", EXTRACTED]);
+    let mut last = None;
+    for input in selected
+        .device
+        .iter()
+        .take(selected.device.len() - from_images)
+    {
+        // One file may hold several pieces.
+        if last != Some(&input.source) {
+            line.push(OsString::from(&input.source));
+            last = Some(&input.source);
+        }
+    }
+    line.extend(
+        request
+            .options
+            .images
+            .iter()
+            .map(|image| format!("--image={image}").into()),
+    );
+    line
+}
+
+fn link_lines(plan: &Plan) -> Vec<Vec<OsString>> {
+    let mut lines = Vec::new();
+    for (number, job) in plan.jobs.iter().enumerate() {
+        let Work::Link(link) = &job.work else {
+            continue;
+        };
+        let mut line = words(&["offlink", "link"]);
+        line.push(format!("--triple={}", job.target.triple()).into());
+        line.push(format!("--arch={}", job.target.arch()).into());
+        line.extend(options(link));
+        line.extend(["-o".into(), OsString::from(image_file(number, plan))]);
+        let inputs = link.bitcode.iter().chain(&link.ptx).chain(&link.objects);
+        line.extend(inputs.map(|input| OsString::from(&input.source)));
+        lines.push(line);
+    }
+    lines
+}
+
+fn bundle_line(plan: &Plan) -> Vec<OsString> {
+    let mut line = words(&["offlink", "bundle", "-o", "images.bundle"]);
+    for (number, job) in plan.jobs.iter().enumerate() {
+        let file = match &job.work {
+            Work::PassOn(input) => input.source.clone(),
+            Work::Link(_) => image_file(number, plan),
+        };
+        let (triple, arch) = (job.target.triple(), job.target.arch());
+        line.push(format!("--image=file={file},triple={triple},arch={arch},kind=openmp").into());
+    }
+    line
+}
+
+fn image_file(number: usize, plan: &Plan) -> String {
+    format!("{number}-{}.image", plan.jobs[number].target.file_stem())
 }
 
 fn options(link: &DeviceLink) -> Vec<OsString> {

@@ -59,8 +59,8 @@ pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
     }
 }
 
-/// Runs the host linker with the registration object and waits. Its output
-/// goes where ours does.
+/// Runs the host linker, with the registration object if there is one, and
+/// waits. Its output goes where ours does.
 ///
 /// # Errors
 /// [`HostLinkError`] when it can't be run; that it fails is no error here.
@@ -68,7 +68,7 @@ pub fn run(
     linker: &Path,
     request: &Request,
     scanned: &Scanned,
-    object: &Path,
+    object: Option<&Path>,
     dir: &Path,
 ) -> Result<ExitStatus, HostLinkError> {
     let arguments = arguments(request, &scanned.device_arguments, object);
@@ -78,25 +78,29 @@ pub fn run(
 /// The host linker's line: the registration object before all other inputs, so
 /// that libraries behind it (`-lomptarget` under `--as-needed`) are seen to be
 /// needed; without the files that only offlink understands.
-pub fn arguments(request: &Request, dropped: &[usize], object: &Path) -> Vec<OsString> {
+pub fn arguments(request: &Request, dropped: &[usize], object: Option<&Path>) -> Vec<OsString> {
     let first_input = request.line.inputs.iter().find_map(|input| input.argument);
     let place = first_input.unwrap_or(if request.style == Style::LldFlavor {
         2
     } else {
         0
     });
-    let mut arguments = Vec::with_capacity(request.arguments.len() + 3);
-    for (position, argument) in request.arguments.iter().enumerate() {
-        if position == place {
-            arguments.push(object.into());
-        }
-        if !dropped.contains(&position) {
-            arguments.push(argument.clone());
-        }
-    }
-    if place >= request.arguments.len() {
-        arguments.push(object.into());
-    }
+    let given = || request.arguments.iter().enumerate();
+    let kept = |(position, _): &(usize, &OsString)| !dropped.contains(position);
+    let mut arguments: Vec<OsString> = Vec::with_capacity(request.arguments.len() + 3);
+    arguments.extend(
+        given()
+            .take(place)
+            .filter(kept)
+            .map(|(_, argument)| argument.clone()),
+    );
+    arguments.extend(object.map(OsString::from));
+    arguments.extend(
+        given()
+            .skip(place)
+            .filter(kept)
+            .map(|(_, argument)| argument.clone()),
+    );
     if request.line.names_lld {
         arguments.extend(keep_entries(request.style));
     }

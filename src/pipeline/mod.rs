@@ -5,6 +5,7 @@
 pub mod bundle;
 pub mod device;
 pub mod dry_run;
+pub mod extract;
 pub mod group;
 pub mod host_link;
 pub mod plan;
@@ -44,20 +45,22 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
         });
     }
     let selected = select::select(&scanned, request)?;
-    if selected.is_empty() {
-        return Err(host_link::exec(&host_linker, request).into());
-    }
     verify::has_device_code(&selected)?;
-    let groups = group::by_target(selected.device)?;
-    let plan = plan::plan(groups, &selected.entries, &request.options)?;
     if request.options.dry_run {
-        crate::report::print(&dry_run::commands(&plan, request, &scanned, &host_linker))?;
+        let commands = dry_run::commands(selected, request, &scanned, &host_linker)?;
+        crate::report::print(&commands)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let groups = group::by_target(selected.device)?;
+    let plan = plan::plan(groups, &selected.entries, &request.options)?;
     let work_dir = work_dir::WorkDir::new(request.options.save_temps.as_deref())?;
-    let images = device::link_all(&plan, &toolchain, request, work_dir.path())?;
-    let object = register::write(&images, request.host_triple.as_deref(), work_dir.path())?;
-    let status = host_link::run(&host_linker, request, &scanned, &object, work_dir.path())?;
+    let dir = work_dir.path();
+    let images = device::link_all(&plan, &toolchain, request, dir)?;
+    for warning in images.iter().filter_map(device::DeviceImage::warning) {
+        crate::report::warning(&warning);
+    }
+    let object = register::write(&images, request.host_triple.as_deref(), dir)?;
+    let status = host_link::run(&host_linker, request, &scanned, object.as_deref(), dir)?;
     if !status.success() {
         return Ok(host_link::exit_code(status));
     }

@@ -25,7 +25,8 @@ pub enum RegisterError {
     Output(#[from] OutputError),
 }
 
-/// Writes the object for `images` into `dir` and returns its path.
+/// Writes the object for `images` into `dir` and returns its path; `None` if
+/// there are no images.
 ///
 /// # Errors
 /// [`RegisterError`] when there is no registration code for the host triple or
@@ -34,11 +35,14 @@ pub fn write(
     images: &[DeviceImage],
     host_triple: Option<&str>,
     dir: &Path,
-) -> Result<PathBuf, RegisterError> {
+) -> Result<Option<PathBuf>, RegisterError> {
+    if images.is_empty() {
+        return Ok(None);
+    }
     let path = dir.join("offlink.registration.o");
     let images: Vec<Image<'_>> = images.iter().map(bundle::linked).collect();
     write_object(&images, host_triple, &path)?;
-    Ok(path)
+    Ok(Some(path))
 }
 
 /// Writes the object for images that are already described.

@@ -97,12 +97,6 @@ fn is_archive_of_concern(item: &Item) -> bool {
 }
 
 impl Selected {
-    /// Whether the files that the linker takes have nothing to do with devices,
-    /// although others that were named have.
-    pub fn is_empty(&self) -> bool {
-        self.device.is_empty() && self.entries.entries.is_empty()
-    }
-
     fn add(&mut self, object: &HostObject) -> Result<(), SelectError> {
         self.device.extend(object.device_inputs()?);
         if object.has_entries {

@@ -26,6 +26,9 @@ pub fn of_shared_library(data: &[u8]) -> Symbols<'_> {
         .unwrap_or_default()
 }
 
+/// The section index of a symbol that the file does not define.
+const UNDEFINED: usize = goblin::elf::section_header::SHN_UNDEF as usize;
+
 fn collect<'a>(
     symbols: impl Iterator<Item = sym::Sym>,
     names: &goblin::strtab::Strtab<'a>,
@@ -35,9 +38,9 @@ fn collect<'a>(
         let Some(name) = names.get_at(symbol.st_name).filter(|name| !name.is_empty()) else {
             continue;
         };
-        if !symbol.is_import() && symbol.st_shndx != 0 {
+        if symbol.st_shndx != UNDEFINED {
             found.defined.push(name);
-        } else if symbol.st_bind() != sym::STB_WEAK && symbol.st_shndx == 0 {
+        } else if symbol.st_bind() != sym::STB_WEAK {
             found.needed.push(name);
         }
     }

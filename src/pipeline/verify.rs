@@ -65,7 +65,10 @@ pub enum VerifyError {
 
 fn remedy(targets: &[String]) -> String {
     if targets.is_empty() {
-        "the link has no device code at all; add it, for instance with --offlink-image".into()
+        "no device code was taken into the link; name its object, or the code with \
+         --offlink-image (what source files, linker scripts and -flto objects need from \
+         archives can't be seen)"
+            .into()
     } else {
         format!(
             "there are images for {}; is its device code part of the link?",

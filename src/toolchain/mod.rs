@@ -63,7 +63,8 @@ impl Toolchain {
     /// [`NotFound`] with all places that were looked at.
     pub fn ptxas(&self) -> Result<Tool, NotFound> {
         let remedy = "name one with --offlink-ptxas=PATH or OFFLINK_PTXAS, install one with \
-                      'pip install nvidia-cuda-nvcc', or keep PTX with --offlink-emit=ptx";
+                      'pip install nvidia-cuda-nvcc', or make PTX with --offlink-emit=ptx, for \
+                      a runtime that compiles it";
         self.cuda_tool("ptxas", self.named.ptxas.as_deref(), remedy)
     }
 
@@ -121,6 +122,28 @@ impl Toolchain {
         search.finish()
     }
 
+    /// The compiler driver that links CPU images: the host linker if that is a
+    /// driver, else the one in PATH, so that a link makes the same image whoever
+    /// asks for it.
+    ///
+    /// # Errors
+    /// [`NotFound`] with all places that were looked at.
+    pub fn driver(&self, style: Style) -> Result<Tool, NotFound> {
+        if style == Style::Cc {
+            let path = self.host_linker(style)?;
+            return Ok(Tool {
+                name: "the compiler driver",
+                path,
+            });
+        }
+        let mut search = Search::new(
+            "a compiler driver for CPU images",
+            "install gcc or clang, or link through 'offlink cc'",
+        );
+        search.path_variable(DRIVERS);
+        search.finish()
+    }
+
     /// The program that makes the output: the one named, or the usual one for
     /// the style of the line.
     ///
@@ -140,7 +163,7 @@ impl Toolchain {
             return search.finish().map(|tool| tool.path);
         }
         match style {
-            Style::Cc => search.path_variable(&["cc", "gcc", "clang"]),
+            Style::Cc => search.path_variable(DRIVERS),
             Style::Ld => search.path_variable(&["ld", "ld.lld"]),
             Style::LldFlavor => {
                 for sysroot in self.rust() {
@@ -152,6 +175,9 @@ impl Toolchain {
         search.finish().map(|tool| tool.path)
     }
 }
+
+/// Usual names of compiler drivers.
+const DRIVERS: &[&str] = &["cc", "gcc", "clang"];
 
 /// A variable of the environment, if it is set and not empty.
 fn variable(name: &str) -> Option<OsString> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::device_code::{LAUNCHED, RUNTIME, launcher_with, saxpy_images};
-use crate::workbench::{Run, Workbench, cuda, fixture, offlink};
+use crate::workbench::{Run, Workbench, cuda, example, offlink};
 
 /// A folder with nothing in it but offlink as `clang-linker-wrapper`.
 fn wrapper_folder(bench: &Workbench) -> PathBuf {
@@ -27,7 +27,7 @@ fn openmp_target_region() {
             "-o",
         ])
         .arg(&program)
-        .arg(fixture("c/target_region.c"))
+        .arg(example("openmp/target_region.c"))
         .succeeds_silently();
     let printed = bench.program(program).succeeds();
     assert_eq!(printed, "target region: sum 499500, on the device\n");

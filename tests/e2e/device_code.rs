@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::workbench::{Run, Workbench, cuda, fixture};
+use crate::workbench::{Run, Workbench, cuda, example, fixture};
 
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
@@ -59,19 +59,30 @@ impl Target<'_> {
     }
 }
 
-/// `fixtures/c/<source>.c` as bitcode by the given clang.
+/// `<source>.c` as bitcode by the given clang.
 pub fn bitcode_by(clang: &str, bench: &Workbench, source: &str, target: Target) -> PathBuf {
     compile(clang, bench, source, target, &["-emit-llvm", "-c"], "bc")
 }
 
-/// `fixtures/c/<source>.c` as bitcode.
+/// `<source>.c` as bitcode.
 pub fn bitcode(bench: &Workbench, source: &str, target: Target) -> PathBuf {
     bitcode_by("clang-22", bench, source, target)
 }
 
-/// `fixtures/c/<source>.c` as assembly: PTX for an NVIDIA target.
+/// `<source>.c` as assembly: PTX for an NVIDIA target.
 pub fn assembly(bench: &Workbench, source: &str, target: Target) -> PathBuf {
     compile("clang-22", bench, source, target, &["-S"], "s")
+}
+
+/// The C file of that name among examples and fixtures.
+pub fn c_source(name: &str) -> PathBuf {
+    let file = format!("{name}.c");
+    let shown = example("c-make").join(&file);
+    if shown.exists() {
+        shown
+    } else {
+        fixture("c").join(file)
+    }
 }
 
 fn compile(
@@ -95,7 +106,7 @@ fn compile(
         .args(output_kind)
         .arg("-o")
         .arg(&output)
-        .arg(fixture("c").join(source).with_extension("c"))
+        .arg(c_source(source))
         .succeeds();
     output
 }
@@ -107,7 +118,7 @@ pub fn launcher(bench: &Workbench, kernel: &str) -> PathBuf {
         .command("clang-22")
         .args(["-O2", "-c", &format!("-DKERNEL=\"{kernel}\""), "-o"])
         .arg(&output)
-        .arg(fixture("c/launch.c"))
+        .arg(c_source("launch"))
         .succeeds();
     output
 }
@@ -140,7 +151,7 @@ pub fn embed(bench: &Workbench, packed: &Path, arguments: &[&str], name: &str) -
         .args(arguments)
         .arg("-o")
         .arg(&output)
-        .arg(fixture("c/launch.c"))
+        .arg(c_source("launch"))
         .succeeds();
     output
 }

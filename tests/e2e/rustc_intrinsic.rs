@@ -36,15 +36,11 @@ fn links_and_runs(toolchain: Option<&str>) {
     assert_eq!(bench.program(program).succeeds(), "double: right\n");
 }
 
-#[test]
-fn by_the_default_toolchain() {
-    links_and_runs(None);
-}
-
 /// The intrinsic changes from nightly to nightly, and a nightly shows what the
-/// linker prints.
+/// linker prints: both toolchains count where both are installed.
 #[test]
-fn by_nightly_where_it_is_installed() {
+fn by_every_installed_toolchain() {
+    links_and_runs(None);
     let bench = Workbench::new();
     let installed = bench
         .command("rustup")

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::device_code::{AMD, CPU, NVIDIA, RUNTIME, launcher_with, saxpy_images};
-use crate::workbench::{Run, Workbench};
+use crate::device_code::{AMD, CPU, NVIDIA, RUNTIME, bitcode, launcher_with, saxpy_images};
+use crate::workbench::{Run, Workbench, cuda};
 
 /// The host object, and the object that registers its images, made step by
 /// step.
@@ -67,6 +67,41 @@ fn same_bytes(personality: &str, host_linker: &str, arguments: &[&str]) {
         .arg(&by_steps)
         .succeeds_silently();
     assert!(read(&whole) == read(&by_steps), "the outputs differ");
+}
+
+/// The dry run prints the steps as commands that a shell can run.
+#[test]
+fn as_the_dry_run_prints_them() {
+    let bench = Workbench::new();
+    let object = launcher_with(&bench, &saxpy_images(&bench));
+    bench
+        .command("ar")
+        .args(["rcs", "liblaunch.a"])
+        .arg(&object)
+        .succeeds();
+    let more = bitcode(&bench, "kernels", NVIDIA);
+    let link = |output: &str, option: &[&str]| {
+        bench
+            .offlink()
+            .args(["cc", "liblaunch.a", "-Wl,-u,main", RUNTIME, "-o", output])
+            .arg(format!("--offlink-image={}", NVIDIA.image(&more)))
+            .args(option)
+            .succeeds_silently()
+    };
+    let commands = link("program", &["--offlink-dry-run"]);
+    assert!(!bench.path("program").exists());
+    bench
+        .command("sh")
+        .env("PATH", bench.path_with_offlink())
+        .env("CUDA_HOME", cuda())
+        .args(["-ec", &commands])
+        .succeeds_silently();
+    let by_steps = read(&bench.path("program"));
+    link("program", &[]);
+    assert!(
+        by_steps == read(&bench.path("program")),
+        "the outputs differ"
+    );
 }
 
 #[test]

@@ -113,7 +113,11 @@ pub fn fixture(name: &str) -> PathBuf {
     repository().join("fixtures").join(name)
 }
 
-fn repository() -> &'static Path {
+pub fn example(name: &str) -> PathBuf {
+    repository().join("examples").join(name)
+}
+
+pub fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
@@ -135,6 +139,10 @@ pub trait Run {
     /// Runs the command, which must succeed without a word on standard error.
     fn succeeds_silently(&mut self) -> String;
 
+    /// Runs the command, which must succeed and has something to say on standard
+    /// error; returns that.
+    fn warns(&mut self) -> String;
+
     /// Runs the command, which must end with `code`; returns standard error.
     fn fails_with(&mut self, code: i32) -> String;
 }
@@ -155,6 +163,17 @@ impl Run for Command {
             account(self, &output)
         );
         String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn warns(&mut self) -> String {
+        let output = finished(self);
+        let silent = output.stderr.is_empty();
+        assert!(
+            output.status.success() && !silent,
+            "{}",
+            account(self, &output)
+        );
+        String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
     fn fails_with(&mut self, code: i32) -> String {

@@ -1,13 +1,11 @@
 //! `offlink extract`: host objects, archives and programs → device code.
 
 use crate::Error;
-use crate::device_input::DeviceInput;
 use crate::image_argument::ImageArgument;
 use crate::options::Options;
 use crate::output_file;
+use crate::pipeline::extract;
 use crate::pipeline::scan::{self, Item};
-use offlink_bundle::image::ImageFormat;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Write the device code that files hold to a folder, by target.
@@ -23,7 +21,8 @@ pub struct Extract {
     /// Add device code: file=F,triple=T,arch=A[,kind=K]
     #[arg(long, value_name = "IMAGE")]
     image: Vec<ImageArgument>,
-    /// Objects, archives, offload binaries, programs
+    /// Objects, archives, offload binaries, programs; 'LIB.a(MEMBER)' is one
+    /// member of an archive
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -43,45 +42,9 @@ impl Extract {
         for image in self.image.iter().chain(&options.images) {
             inputs.extend(scan::device_code(image)?);
         }
-        let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
-        for input in inputs {
-            let folder = folder(&input);
-            let number = numbers.entry(folder.clone()).or_default();
-            let extension = extension(ImageFormat::detect(&input.data));
-            let path = self
-                .output
-                .join(folder)
-                .join(format!("{number:04}.{extension}"));
-            output_file::write_bytes(&path, &input.data)?;
-            *number += 1;
+        for (input, name) in inputs.iter().zip(extract::names(&inputs)) {
+            output_file::write_bytes(&self.output.join(name), &input.data)?;
         }
         Ok(())
-    }
-}
-
-/// `openmp-nvptx64-nvidia-cuda-sm_90`, without colons, which make does not
-/// take in names.
-fn folder(input: &DeviceInput) -> String {
-    let arch = if input.arch.is_empty() {
-        "generic"
-    } else {
-        &input.arch
-    };
-    format!("{}-{}-{arch}", input.kind.as_str(), input.triple).replace(['/', ':'], "-")
-}
-
-/// The usual ending of a file in this format.
-fn extension(format: ImageFormat) -> &'static str {
-    match format {
-        ImageFormat::Bitcode => "bc",
-        ImageFormat::Ptx => "ptx",
-        ImageFormat::CubinRelocatable | ImageFormat::CubinFinal => "cubin",
-        ImageFormat::HsacoRelocatable | ImageFormat::ElfRelocatable(_) => "o",
-        ImageFormat::HsacoFinal => "hsaco",
-        ImageFormat::ElfShared(_) => "so",
-        ImageFormat::Fatbin => "fatbin",
-        ImageFormat::HipBundle => "hipfb",
-        ImageFormat::OffloadBinary => "bundle",
-        ImageFormat::Unknown => "img",
     }
 }

@@ -1,12 +1,10 @@
-//! CPU images for libomptarget's host plugin: a shared object, made by the host
-//! linker.
+//! CPU images for libomptarget's host plugin: a shared object, made by a
+//! compiler driver.
 
 use super::super::plan::DeviceLink;
 use super::bitcode::{self, Machine};
 use super::{Context, DeviceError, Files};
 use crate::options::Emit;
-use crate::process::Tool;
-use crate::request::Style;
 use crate::target::Target;
 use bytes::Bytes;
 use std::ffi::OsString;
@@ -44,27 +42,18 @@ pub(super) fn link(
     }
     objects.extend(files.write_all(&link.objects, "object.o")?);
     let output = files.path("so");
-    let linker = Tool {
-        name: "the host linker",
-        path: context.toolchain.host_linker(context.style)?,
-    };
-    linker.run(
-        &arguments(context.style, &objects, &output),
-        &target.to_string(),
-    )?;
+    let driver = context.toolchain.driver(context.style)?;
+    driver.run(&arguments(&objects, &output), &target.to_string())?;
     files.read(&output)
 }
 
 /// `-Bsymbolic` binds the image to its own definitions, not to the host's of
 /// the same names.
-fn arguments(style: Style, objects: &[PathBuf], output: &Path) -> Vec<OsString> {
-    let options: &[&str] = match style {
-        Style::Cc => &["-shared", "-nostdlib", "-Wl,-Bsymbolic"],
-        Style::Ld => &["-shared", "-Bsymbolic"],
-        Style::LldFlavor => &["-flavor", "gnu", "-shared", "-Bsymbolic"],
-    };
-    let mut arguments: Vec<OsString> = options.iter().map(OsString::from).collect();
-    arguments.extend(["-o".into(), output.into()]);
+fn arguments(objects: &[PathBuf], output: &Path) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = ["-shared", "-nostdlib", "-Wl,-Bsymbolic", "-o"]
+        .map(OsString::from)
+        .into();
+    arguments.push(output.into());
     arguments.extend(objects.iter().map(OsString::from));
     arguments
 }

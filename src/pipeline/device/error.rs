@@ -49,8 +49,8 @@ pub enum DeviceError {
     },
     /// ptxas is older, or newer, than the GPU.
     #[error(
-        "ptxas ('{}') does not know {arch}; name another with --offlink-ptxas, or keep PTX with \
-         --offlink-emit=ptx",
+        "ptxas ('{}') does not know {arch}; name another with --offlink-ptxas, or make PTX with \
+         --offlink-emit=ptx, for a runtime that compiles it",
         ptxas.display()
     )]
     PtxasLacksArch {

@@ -16,6 +16,7 @@ use crate::request::{Request, Style};
 use crate::target::{Device, Target};
 use crate::toolchain::Toolchain;
 use bytes::Bytes;
+use offlink_bundle::image::ImageFormat;
 use offlink_llvm::Library;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,19 @@ pub struct DeviceImage {
     pub target: Target,
     /// The image.
     pub data: Bytes,
+}
+
+impl DeviceImage {
+    /// What the user should know about the image.
+    pub fn warning(&self) -> Option<String> {
+        (ImageFormat::detect(&self.data) == ImageFormat::Ptx).then(|| {
+            format!(
+                "the image for {} is PTX, which LLVM 22's OpenMP runtime does not load; leave \
+                 out --offlink-emit=ptx to make a cubin",
+                self.target
+            )
+        })
+    }
 }
 
 /// What a job may use besides its inputs.

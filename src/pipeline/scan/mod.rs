@@ -138,12 +138,16 @@ pub fn device_code(image: &ImageArgument) -> Result<Vec<DeviceInput>, ScanError>
     Ok(vec![input])
 }
 
-/// What a file holds, whoever would take it: all members of an archive, also
-/// the device code of a finished program.
+/// What a file holds, whoever would take it: all members of an archive, the one
+/// that `LIB.a(MEMBER)` names, also the device code of a finished program.
 ///
 /// # Errors
 /// [`ScanError`] when the file can't be read or is damaged.
 pub fn whole_file(path: &Path) -> Result<Vec<Item>, ScanError> {
+    if let Some((archive, member)) = member_name(path) {
+        let data = mapped_file::map(archive)?;
+        return members_named(archive, &data, member);
+    }
     let data = mapped_file::map(path)?;
     let name = path.display().to_string();
     let mut scanned = Scanned::default();
@@ -159,6 +163,24 @@ pub fn whole_file(path: &Path) -> Result<Vec<Item>, ScanError> {
         scanned.items.push(Item::Object(object));
     }
     Ok(scanned.items)
+}
+
+/// The parts of `LIB.a(MEMBER)`, unless a file has that name.
+fn member_name(path: &Path) -> Option<(&Path, &str)> {
+    let (archive, member) = path.to_str()?.strip_suffix(')')?.rsplit_once('(')?;
+    (!path.exists()).then_some((Path::new(archive), member))
+}
+
+fn members_named(path: &Path, data: &Bytes, name: &str) -> Result<Vec<Item>, ScanError> {
+    let members = Members::open(path, data)?;
+    let mut items = Vec::new();
+    for member in members.file.members() {
+        let member = member.map_err(|source| members.damaged(source))?;
+        if member.name() == name.as_bytes() {
+            items.extend(members.object(&member)?.map(Item::Object));
+        }
+    }
+    Ok(items)
 }
 
 fn is_archive(data: &[u8]) -> bool {
