@@ -19,6 +19,7 @@ test: ## set up, check format and lints, run all tests and the demo
 	cargo fmt --all --check
 	rustfmt --check --edition 2024 $$(find examples fixtures -name '*.rs' -not -path '*/target/*')
 	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 	cargo test --workspace
 	scripts/demo
 

@@ -19,6 +19,7 @@ mod missing_kernel;
 mod no_ptxas;
 mod nvidia_inputs;
 mod ptx_version;
+mod readme;
 mod rustc_intrinsic;
 mod same_machine_code;
 mod single_steps;
