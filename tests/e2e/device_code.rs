@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::workbench::{Run, Workbench, cuda, example, fixture};
+use crate::workbench::{Run, Workbench, cuda, cuda_tool, example, fixture};
 
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
@@ -67,6 +67,15 @@ pub fn bitcode_by(clang: &str, bench: &Workbench, source: &str, target: Target) 
 /// `<source>.c` as bitcode.
 pub fn bitcode(bench: &Workbench, source: &str, target: Target) -> PathBuf {
     bitcode_by("clang-22", bench, source, target)
+}
+
+/// The machine code of a cubin.
+pub fn sass(bench: &Workbench, cubin: &Path) -> String {
+    bench
+        .command(cuda_tool("cuobjdump"))
+        .arg("-sass")
+        .arg(cubin)
+        .succeeds()
 }
 
 /// `<source>.c` as assembly: PTX for an NVIDIA target.

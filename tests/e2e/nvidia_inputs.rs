@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::device_code::{NVIDIA, assembly, bitcode};
+use crate::device_code::{NVIDIA, assembly, bitcode, sass};
 use crate::workbench::{Run, Workbench, cuda_tool};
 
 fn link(bench: &Workbench, inputs: &[&Path]) -> PathBuf {
@@ -28,14 +28,6 @@ fn ptxas(bench: &Workbench, ptx: &Path, arguments: &[&str], name: &str) -> PathB
         .arg(ptx)
         .succeeds();
     output
-}
-
-fn sass(bench: &Workbench, cubin: &Path) -> String {
-    bench
-        .command(cuda_tool("cuobjdump"))
-        .arg("-sass")
-        .arg(cubin)
-        .succeeds()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::device_code::{AMD, NVIDIA, Target, bitcode, launcher_with};
+use crate::device_code::{AMD, NVIDIA, Target, bitcode, launcher_with, sass};
 use crate::workbench::{Run, Workbench, cuda, cuda_tool, system_libllvm};
 
 fn by_offlink(bench: &Workbench, target: Target, bitcode: &Path, emit: &str) -> PathBuf {
@@ -62,14 +62,6 @@ fn assembled_as_by_the_wrapper(bench: &Workbench, ptx: &Path) -> PathBuf {
         .arg(&image)
         .succeeds();
     image
-}
-
-fn sass(bench: &Workbench, cubin: &Path) -> String {
-    bench
-        .command(cuda_tool("cuobjdump"))
-        .arg("-sass")
-        .arg(cubin)
-        .succeeds()
 }
 
 /// ptxas knows more of a program that is not relocatable, and allots registers
