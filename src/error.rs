@@ -3,6 +3,7 @@
 use crate::cli::UsageError;
 use crate::mapped_file::ReadError;
 use crate::output_file::OutputError;
+use crate::pipeline::bundle::BundleError;
 use crate::pipeline::device::DeviceError;
 use crate::pipeline::group::GroupError;
 use crate::pipeline::host_link::HostLinkError;
@@ -87,9 +88,9 @@ pub enum Error {
         /// The output.
         output: PathBuf,
     },
-    /// Offload binaries can't be written.
-    #[error("cannot bundle the images: {0}")]
-    Bundle(#[from] offlink_bundle::offload_binary::WriteError),
+    /// Images don't fit into their container.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
     /// stdout is closed.
     #[error("cannot write to standard output: {0}")]
     Print(std::io::Error),

@@ -16,12 +16,27 @@ pub struct Options {
     pub device: DeviceOptions,
     /// The most device links at a time; as many as there are cores by default.
     pub jobs: Option<NonZeroUsize>,
+    /// What is compressed.
+    pub compress: Compress,
+    /// Keep PTX of the newest NVIDIA architecture beside CUDA's cubins.
+    pub embed_ptx: bool,
     /// Where to keep what is made on the way.
     pub save_temps: Option<PathBuf>,
     /// Print the steps instead of running them.
     pub dry_run: bool,
     /// Show details of errors.
     pub verbose: bool,
+}
+
+/// Which containers hold their images compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compress {
+    /// Fatbins.
+    pub cuda: bool,
+    /// HIP bundles.
+    pub hip: bool,
+    /// The level of zstd for HIP bundles; 3 by default.
+    pub level: Option<i32>,
 }
 
 /// What decides the bytes of a device image, besides its inputs.
@@ -205,6 +220,26 @@ const TABLE: &[OwnOption] = &[
         variable: Some("OFFLINK_HOST_LINKER"),
         help: "the linker or compiler driver that makes the program",
         apply: |options, value| path(&mut options.device.tools.host_linker, value),
+    },
+    OwnOption {
+        name: "compress",
+        hint: None,
+        variable: None,
+        help: "compress the images in fatbins and HIP bundles",
+        apply: |options, _| {
+            (options.compress.cuda, options.compress.hip) = (true, true);
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "embed-ptx",
+        hint: None,
+        variable: None,
+        help: "keep PTX of the newest NVIDIA architecture beside CUDA's cubins",
+        apply: |options, _| {
+            options.embed_ptx = true;
+            Ok(true)
+        },
     },
     OwnOption {
         name: "save-temps",

@@ -26,14 +26,18 @@ const FLAGS: [&str; 11] = [
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=runtime/openmp.c");
-    let template = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("openmp.o");
-    if is_x86_64_linux() {
-        compile("runtime/openmp.c", &template)
-    } else {
-        // An empty template: `HostTarget::supported` leaves its host out.
-        fs::write(template, [])
+    println!("cargo::rerun-if-changed=runtime");
+    let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    for kind in ["openmp", "cuda", "hip"] {
+        let template = folder.join(kind).with_extension("o");
+        if is_x86_64_linux() {
+            compile(&format!("runtime/{kind}.c"), &template)?;
+        } else {
+            // An empty template: `HostTarget::supported` leaves its host out.
+            fs::write(template, [])?;
+        }
     }
+    Ok(())
 }
 
 fn compile(source: &str, object: &Path) -> io::Result<()> {

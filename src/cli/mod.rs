@@ -43,6 +43,28 @@ pub enum UsageError {
     /// A verb's arguments are wrong.
     #[error("{0}")]
     Verb(String),
+    /// A file is none that `offlink wrap` takes.
+    #[error("'{file}' is {found}, which can't be wrapped; bundle the images first")]
+    NotToWrap {
+        /// The file.
+        file: String,
+        /// What it is.
+        found: String,
+    },
+    /// An offload binary holds images that are registered from another container.
+    #[error(
+        "'{file}' is an offload binary with images of kind {kind}, whose runtime reads another \
+         container; bundle them without --format"
+    )]
+    OtherContainer {
+        /// The file.
+        file: String,
+        /// The offload kind.
+        kind: &'static str,
+    },
+    /// Images of several kinds have no container in common but offload binaries.
+    #[error("the images are of several kinds; bundle each kind, or use --format=offload-binary")]
+    MixedKinds,
     /// PTX is asked for where there is none.
     #[error("{0} has no PTX; leave out --emit=ptx")]
     PtxForOther(String),

@@ -1,15 +1,17 @@
 //! A link as commands: run by hand, or by a build system, they give the same
 //! images and the same program as the whole link.
 
+use super::group::REGISTERED;
 use super::plan::{DeviceLink, Plan, Work};
 use super::scan::{Item, Scanned};
 use super::select::Selected;
 use super::{extract, group, host_link, plan};
 use crate::Error;
-use crate::options::Emit;
+use crate::options::{Compress, Emit};
 use crate::request::Request;
+use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the printed commands keep extracted device code.
 const EXTRACTED: &str = "device";
@@ -33,17 +35,21 @@ pub fn commands(
     let groups = group::by_target(selected.device)?;
     let plan = plan::plan(groups, &selected.entries, &request.options)?;
     lines.extend(link_lines(&plan));
-    let object = "offlink.registration.o";
-    if !plan.jobs.is_empty() {
-        lines.push(bundle_line(&plan));
-        lines.push(words(&["offlink", "wrap", "-o", object, "images.bundle"]));
+    let mut objects = Vec::new();
+    for kind in REGISTERED {
+        let Some(line) = bundle_line(&plan, kind, request) else {
+            continue;
+        };
+        lines.push(line);
+        let (bundle, object) = (bundle_file(kind), format!("offlink.{}.o", kind.as_str()));
+        lines.push(words(&["offlink", "wrap", "-o", &object, &bundle]));
+        objects.push(PathBuf::from(object));
     }
-    let object = (!plan.jobs.is_empty()).then_some(Path::new(object));
     let mut host = vec![host_linker.as_os_str().to_owned()];
     host.extend(host_link::arguments(
         request,
         &scanned.device_arguments,
-        object,
+        &objects,
     ));
     lines.push(host);
     Ok(lines.iter().map(|line| quoted(line) + "\n").collect())
@@ -96,24 +102,38 @@ fn link_lines(plan: &Plan) -> Vec<Vec<OsString>> {
         line.push(format!("--arch={}", job.target.arch()).into());
         line.extend(options(link));
         line.extend(["-o".into(), OsString::from(image_file(number, plan))]);
-        let inputs = link.bitcode.iter().chain(&link.ptx).chain(&link.objects);
-        line.extend(inputs.map(|input| OsString::from(&input.source)));
+        line.extend(link.inputs().map(|input| OsString::from(&input.source)));
         lines.push(line);
     }
     lines
 }
 
-fn bundle_line(plan: &Plan) -> Vec<OsString> {
-    let mut line = words(&["offlink", "bundle", "-o", "images.bundle"]);
-    for (number, job) in plan.jobs.iter().enumerate() {
+/// Bundles the images of one kind, if there are any.
+fn bundle_line(plan: &Plan, kind: OffloadKind, request: &Request) -> Option<Vec<OsString>> {
+    let mut line = words(&["offlink", "bundle", "-o", &bundle_file(kind)]);
+    let Compress { cuda, hip, .. } = request.options.compress;
+    if kind == OffloadKind::Cuda && cuda || kind == OffloadKind::Hip && hip {
+        line.push("--compress".into());
+    }
+    let without_images = line.len();
+    let of_kind = plan
+        .jobs
+        .iter()
+        .enumerate()
+        .filter(|(_, job)| job.kinds.contains(&kind));
+    for (number, job) in of_kind {
         let file = match &job.work {
             Work::PassOn(input) => input.source.clone(),
             Work::Link(_) => image_file(number, plan),
         };
-        let (triple, arch) = (job.target.triple(), job.target.arch());
-        line.push(format!("--image=file={file},triple={triple},arch={arch},kind=openmp").into());
+        let (triple, arch, kind) = (job.target.triple(), job.target.arch(), kind.as_str());
+        line.push(format!("--image=file={file},triple={triple},arch={arch},kind={kind}").into());
     }
-    line
+    (line.len() > without_images).then_some(line)
+}
+
+fn bundle_file(kind: OffloadKind) -> String {
+    format!("offlink.{}.bundle", kind.as_str())
 }
 
 fn image_file(number: usize, plan: &Plan) -> String {

@@ -1,4 +1,8 @@
 //! Device code by target: what is linked into one image.
+//!
+//! The offload kind is no part of the target: OpenMP and CUDA code for one GPU
+//! is linked together, once, and the image is registered for both, as
+//! clang-linker-wrapper does it.
 
 use crate::device_input::DeviceInput;
 use crate::target::{Target, TargetError};
@@ -38,7 +42,10 @@ pub enum GroupError {
         triple: String,
     },
     /// It is for a runtime that offlink does not register images with.
-    #[error("device code in '{origin}' is for {}, but offlink links openmp only", kind.as_str())]
+    #[error(
+        "device code in '{origin}' is of offload kind {}, but offlink links openmp, cuda and hip",
+        kind.as_str()
+    )]
     Kind {
         /// Where the code is.
         origin: String,
@@ -55,7 +62,7 @@ pub enum GroupError {
 pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
     if let Some(other) = inputs
         .iter()
-        .find(|input| input.kind != OffloadKind::OpenMp)
+        .find(|input| !REGISTERED.contains(&input.kind))
     {
         return Err(GroupError::Kind {
             origin: other.source.clone(),
@@ -91,6 +98,9 @@ pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
         .map(|(target, inputs)| Group { target, inputs })
         .collect())
 }
+
+/// The kinds that offlink writes registration objects for, in ascending order.
+pub const REGISTERED: [OffloadKind; 3] = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip];
 
 /// Code for any GPU of its triple. A CPU's `generic` is a CPU of its own.
 fn is_for_all(input: &DeviceInput) -> bool {
@@ -159,13 +169,18 @@ mod tests {
         assert!(alone.unwrap_err().to_string().contains("names no arch"));
         let typo = by_target(vec![input("k", "nvptx64-nvidia-cuda", "sm_91")]);
         assert!(typo.unwrap_err().to_string().contains("nearest are sm_90"));
-        let mut cuda = input("k", "nvptx64-nvidia-cuda", "sm_90");
+        let mut sycl = input("k", "nvptx64-nvidia-cuda", "sm_90");
+        sycl.kind = OffloadKind::Sycl;
+        let error = by_target(vec![sycl]).unwrap_err().to_string();
+        assert!(error.contains("kind sycl"), "{error}");
+    }
+
+    #[test]
+    fn kinds_share_the_image_of_a_target() {
+        let mut cuda = input("c", "nvptx64-nvidia-cuda", "sm_90");
         cuda.kind = OffloadKind::Cuda;
-        assert!(
-            by_target(vec![cuda])
-                .unwrap_err()
-                .to_string()
-                .contains("is for cuda")
-        );
+        let groups = by_target(vec![cuda, input("o", "nvptx64-nvidia-cuda", "sm_90")]).unwrap();
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].inputs.len(), 2);
     }
 }

@@ -59,8 +59,7 @@ pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
     }
 }
 
-/// Runs the host linker, with the registration object if there is one, and
-/// waits. Its output goes where ours does.
+/// Runs the host linker with the registration objects and waits. Its output goes where ours does.
 ///
 /// # Errors
 /// [`HostLinkError`] when it can't be run; that it fails is no error here.
@@ -68,17 +67,17 @@ pub fn run(
     linker: &Path,
     request: &Request,
     scanned: &Scanned,
-    object: Option<&Path>,
+    objects: &[PathBuf],
     dir: &Path,
 ) -> Result<ExitStatus, HostLinkError> {
-    let arguments = arguments(request, &scanned.device_arguments, object);
+    let arguments = arguments(request, &scanned.device_arguments, objects);
     run_line(linker, arguments, request.style, dir)
 }
 
-/// The host linker's line: the registration object before all other inputs, so
+/// The host linker's line: the registration objects before all other inputs, so
 /// that libraries behind it (`-lomptarget` under `--as-needed`) are seen to be
 /// needed; without the files that only offlink understands.
-pub fn arguments(request: &Request, dropped: &[usize], object: Option<&Path>) -> Vec<OsString> {
+pub fn arguments(request: &Request, dropped: &[usize], objects: &[PathBuf]) -> Vec<OsString> {
     let first_input = request.line.inputs.iter().find_map(|input| input.argument);
     let place = first_input.unwrap_or(if request.style == Style::LldFlavor {
         2
@@ -94,7 +93,7 @@ pub fn arguments(request: &Request, dropped: &[usize], object: Option<&Path>) ->
             .filter(kept)
             .map(|(_, argument)| argument.clone()),
     );
-    arguments.extend(object.map(OsString::from));
+    arguments.extend(objects.iter().map(OsString::from));
     arguments.extend(
         given()
             .skip(place)

@@ -59,8 +59,9 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
     for warning in images.iter().filter_map(device::DeviceImage::warning) {
         crate::report::warning(&warning);
     }
-    let object = register::write(&images, request.host_triple.as_deref(), dir)?;
-    let status = host_link::run(&host_linker, request, &scanned, object.as_deref(), dir)?;
+    let compress = request.options.compress;
+    let objects = register::write(&images, compress, request.host_triple.as_deref(), dir)?;
+    let status = host_link::run(&host_linker, request, &scanned, &objects, dir)?;
     if !status.success() {
         return Ok(host_link::exit_code(status));
     }

@@ -1,12 +1,13 @@
 //! What has to be done to link the device code: a value that can be printed,
 //! carried elsewhere, or run here.
 
-use super::group::Group;
+use super::group::{Group, REGISTERED};
 use super::select::Entries;
 use crate::device_input::DeviceInput;
-use crate::options::{DeviceOptions, Options};
+use crate::options::{DeviceOptions, Emit, Options};
 use crate::target::{Device, Target};
 use offlink_bundle::image::ImageFormat;
+use offlink_bundle::offload_binary::OffloadKind;
 use thiserror::Error;
 
 /// The device side of a link.
@@ -21,6 +22,8 @@ pub struct Plan {
 pub struct Job {
     /// What the image is for.
     pub target: Target,
+    /// Who launches its kernels, in ascending order.
+    pub kinds: Vec<OffloadKind>,
     /// What is to be done.
     pub work: Work,
 }
@@ -50,25 +53,56 @@ pub struct DeviceLink {
     pub options: DeviceOptions,
 }
 
-/// Device code that can't be linked for its target.
+impl DeviceLink {
+    /// Everything that is linked.
+    pub fn inputs(&self) -> impl Iterator<Item = &DeviceInput> {
+        self.bitcode.iter().chain(&self.ptx).chain(&self.objects)
+    }
+
+    fn kinds(&self) -> Vec<OffloadKind> {
+        let is_used = |kind: &OffloadKind| self.inputs().any(|input| input.kind == *kind);
+        REGISTERED.into_iter().filter(is_used).collect()
+    }
+}
+
+/// The device code can't be linked as it is to be.
 #[derive(Debug, Error)]
-#[error("device code in '{origin}' for {target} is {found}, which can't be linked for that target")]
-pub struct PlanError {
-    origin: String,
-    target: String,
-    found: String,
+pub enum PlanError {
+    /// The format of some code does not fit its target.
+    #[error(
+        "device code in '{origin}' for {target} is {found}, which can't be linked for that target"
+    )]
+    Format {
+        /// Where the code is.
+        origin: String,
+        /// The target.
+        target: String,
+        /// What the code is.
+        found: ImageFormat,
+    },
+    /// PTX is to be kept for newer GPUs, but there is none that they take.
+    #[error(
+        "--offlink-embed-ptx needs CUDA code for a plain architecture such as sm_90: PTX of \
+         architectures with a suffix does not run on newer GPUs"
+    )]
+    NoPlainArch,
 }
 
 /// Makes one job of each group, and one of each input that is an image of its
 /// own already.
 ///
 /// # Errors
-/// [`PlanError`] for code whose format does not fit its target.
+/// [`PlanError`] for code whose format does not fit its target, or when there
+/// is no PTX to keep.
 pub fn plan(groups: Vec<Group>, entries: &Entries, options: &Options) -> Result<Plan, PlanError> {
     let mut jobs = Vec::new();
     for group in groups {
         let exports = exports(&group.target, entries);
         jobs.extend(jobs_of(group, exports, &options.device)?);
+    }
+    if options.embed_ptx {
+        let ptx = newest_as_ptx(&jobs).ok_or(PlanError::NoPlainArch)?;
+        jobs.push(ptx);
     }
     Ok(Plan { jobs })
 }
@@ -101,27 +135,53 @@ pub fn jobs_of(
             Some(Role::Image) => {
                 finished.push(Job {
                     target: target.clone(),
+                    kinds: vec![input.kind],
                     work: Work::PassOn(input),
                 });
             }
             None => {
-                return Err(PlanError {
+                return Err(PlanError::Format {
                     origin: input.source,
                     target: target.to_string(),
-                    found: format.to_string(),
+                    found: format,
                 });
             }
         }
     }
     let mut jobs = Vec::new();
-    if !link.bitcode.is_empty() || !link.ptx.is_empty() || !link.objects.is_empty() {
+    if link.inputs().next().is_some() {
         jobs.push(Job {
             target,
+            kinds: link.kinds(),
             work: Work::Link(link),
         });
     }
     jobs.extend(finished);
     Ok(jobs)
+}
+
+/// The link for the newest NVIDIA architecture of CUDA code, made into PTX: a
+/// driver can compile that for GPUs that came later.
+fn newest_as_ptx(jobs: &[Job]) -> Option<Job> {
+    let link_for_cuda = |job: &Job| match (job.target.device(), &job.work) {
+        (Device::Nvptx(arch), Work::Link(link))
+            if arch.is_plain() && job.kinds.contains(&OffloadKind::Cuda) =>
+        {
+            Some((arch.number(), job.target.clone(), link.clone()))
+        }
+        _ => None,
+    };
+    let newest = jobs
+        .iter()
+        .filter_map(link_for_cuda)
+        .max_by_key(|(number, ..)| *number);
+    let (_, target, mut link) = newest?;
+    link.options.emit = Emit::Ptx;
+    Some(Job {
+        target,
+        kinds: vec![OffloadKind::Cuda],
+        work: Work::Link(link),
+    })
 }
 
 enum Role {

@@ -1,61 +1,109 @@
-//! The host object that registers the images.
+//! The host objects that register the images, one for each offload kind.
 
-use super::bundle;
+use super::bundle::{self, BundleError, Described};
 use super::device::DeviceImage;
+use super::group::REGISTERED;
+use crate::mapped_file::{self, ReadError};
+use crate::options::Compress;
 use crate::output_file::{self, OutputError};
 use offlink_bundle::host_object::{self, HostTarget, UnsupportedHost};
-use offlink_bundle::offload_binary::Image;
+use offlink_bundle::offload_binary::{Image, OffloadKind};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// The host that offlink writes objects for when nobody names another.
 pub const DEFAULT_HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// The object can't be made.
+/// An object can't be made.
 #[derive(Debug, Error)]
 pub enum RegisterError {
     /// No registration code for this host.
     #[error(transparent)]
     Host(#[from] UnsupportedHost),
-    /// The images can't be put into it.
+    /// The images can't be put into their container.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// The container can't be put into the object.
     #[error(transparent)]
     Object(#[from] host_object::Error),
-    /// It can't be written.
+    /// A file can't be written.
     #[error(transparent)]
     Output(#[from] OutputError),
+    /// A file that was just written can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
-/// Writes the object for `images` into `dir` and returns its path; `None` if
-/// there are no images.
+/// Writes an object for each kind that has images into `dir` and returns their
+/// paths, by kind in ascending order.
 ///
 /// # Errors
 /// [`RegisterError`] when there is no registration code for the host triple or
-/// the object can't be written.
+/// an object can't be written.
 pub fn write(
     images: &[DeviceImage],
+    compress: Compress,
     host_triple: Option<&str>,
     dir: &Path,
-) -> Result<Option<PathBuf>, RegisterError> {
-    if images.is_empty() {
-        return Ok(None);
+) -> Result<Vec<PathBuf>, RegisterError> {
+    let host = host_triple.unwrap_or(DEFAULT_HOST);
+    let mut objects = Vec::new();
+    for kind in REGISTERED {
+        let of_kind: Vec<Described<'_>> = images
+            .iter()
+            .filter(|image| image.kinds.contains(&kind))
+            .map(|image| Described::linked(kind, &image.target, &image.data))
+            .collect();
+        if of_kind.is_empty() {
+            continue;
+        }
+        let object = dir.join(format!("offlink.{}.o", kind.as_str()));
+        if kind == OffloadKind::OpenMp {
+            write_openmp(&of_kind, host, &object)?;
+        } else {
+            let container = dir.join(format!("offlink.{}.bundle", kind.as_str()));
+            output_file::write(&container, |out| {
+                bundle::write(kind, &of_kind, compress, host, out).map_err(RegisterError::from)
+            })?;
+            write_container(kind, &mapped_file::map(&container)?, host, &object)?;
+        }
+        objects.push(object);
     }
-    let path = dir.join("offlink.registration.o");
-    let images: Vec<Image<'_>> = images.iter().map(bundle::linked).collect();
-    write_object(&images, host_triple, &path)?;
-    Ok(Some(path))
+    Ok(objects)
 }
 
-/// Writes the object for images that are already described.
+/// Writes the object for images of OpenMP, each in an offload binary of its own.
 ///
 /// # Errors
 /// As [`write()`].
-pub fn write_object(
-    images: &[Image<'_>],
-    host_triple: Option<&str>,
-    path: &Path,
+pub fn write_openmp(
+    images: &[Described<'_>],
+    host: &str,
+    object: &Path,
 ) -> Result<(), RegisterError> {
-    let host = HostTarget::from_triple(host_triple.unwrap_or(DEFAULT_HOST))?;
-    output_file::write(path, |out| {
-        host_object::write(host, images, out).map_err(Into::into)
+    let host = HostTarget::from_triple(host)?;
+    let images: Vec<Image<'_>> = images.iter().map(Described::to_image).collect();
+    output_file::write(object, |out| {
+        host_object::openmp::write(host, &images, out).map_err(RegisterError::from)
+    })
+}
+
+/// Writes the object for a fatbin (CUDA) or a HIP bundle.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_container(
+    kind: OffloadKind,
+    container: &[u8],
+    host: &str,
+    object: &Path,
+) -> Result<(), RegisterError> {
+    let host = HostTarget::from_triple(host)?;
+    output_file::write(object, |out| {
+        let written = match kind {
+            OffloadKind::Hip => host_object::hip::write(host, container, out),
+            _ => host_object::cuda::write(host, container, out),
+        };
+        written.map_err(RegisterError::from)
     })
 }

@@ -4,7 +4,8 @@ use super::device::DeviceImage;
 use super::select::{Entries, Selected};
 use offlink_bundle::entry::{self, OffloadEntry};
 use offlink_bundle::image;
-use std::collections::BTreeSet;
+use offlink_bundle::offload_binary::OffloadKind;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -15,10 +16,12 @@ use crate::mapped_file::{self, ReadError};
 pub enum VerifyError {
     /// The host code launches a kernel, or uses a variable, that no image has.
     #[error(
-        "no device image defines {what} '{name}', which '{origin}' needs; {}",
+        "no device image defines {kind} {what} '{name}', which '{origin}' needs; {}",
         remedy(targets)
     )]
     NoDefinition {
+        /// The offload kind of the entry.
+        kind: &'static str,
         /// Kernel or variable.
         what: &'static str,
         /// Its name.
@@ -140,6 +143,7 @@ pub fn verify(
 
 fn no_definition(entry: &OffloadEntry, origin: &str, images: &[DeviceImage]) -> VerifyError {
     VerifyError::NoDefinition {
+        kind: OffloadKind::from_number(entry.kind).as_str(),
         what: if entry.size == 0 {
             "kernel"
         } else {
@@ -154,12 +158,17 @@ fn no_definition(entry: &OffloadEntry, origin: &str, images: &[DeviceImage]) -> 
     }
 }
 
-/// The symbols that the images define.
+/// The symbols that the images of one offload kind define.
 #[derive(Default)]
-struct Definitions {
+struct Symbols {
     kernels: BTreeSet<String>,
     all: BTreeSet<String>,
 }
+
+/// The symbols of all images, by the number of the kind that is registered for
+/// them.
+#[derive(Default)]
+struct Definitions(BTreeMap<u16, Symbols>);
 
 impl Definitions {
     fn of(images: &[DeviceImage]) -> Result<Self, VerifyError> {
@@ -169,23 +178,43 @@ impl Definitions {
                 target: image.target.to_string(),
                 source,
             };
-            definitions
-                .kernels
-                .extend(image::kernels(&image.data).map_err(failed)?);
-            definitions
-                .all
-                .extend(image::device_symbols(&image.data).map_err(failed)?);
+            let kernels = image::kernels(&image.data).map_err(failed)?;
+            let all = image::device_symbols(&image.data).map_err(failed)?;
+            for kind in &image.kinds {
+                let symbols = definitions.0.entry(kind.number()).or_default();
+                symbols.kernels.extend(kernels.iter().cloned());
+                symbols.all.extend(all.iter().cloned());
+            }
         }
         Ok(definitions)
     }
 
-    /// A plain entry of size 0 is a kernel; one without a name carries settings
-    /// and names no symbol.
+    /// Whether no image of the entry's kind defines what it names. An entry
+    /// without a name carries settings and names nothing.
     fn lack(&self, entry: &OffloadEntry) -> bool {
-        let defined = match (entry.size, entry.flags) {
-            (0, 0) => &self.kernels,
-            _ => &self.all,
+        if entry.name.is_empty() || is_reference(entry) {
+            return false;
+        }
+        let Some(symbols) = self.0.get(&entry.kind) else {
+            return true;
         };
-        !entry.name.is_empty() && !defined.contains(&entry.name)
+        match (entry.size, entry.flags) {
+            // A plain entry of size 0 is a kernel.
+            (0, 0) => !symbols.kernels.contains(&entry.name),
+            // HIP's device code has a managed variable under a name of its own.
+            _ => ![entry.name.clone(), format!("{}.managed", entry.name)]
+                .iter()
+                .any(|name| symbols.all.contains(name)),
+        }
     }
+}
+
+/// Surfaces and textures are resolved by the runtime, and may have been
+/// optimised out of the image.
+fn is_reference(entry: &OffloadEntry) -> bool {
+    const KIND_MASK: u32 = 7;
+    const SURFACE: u32 = 2;
+    const TEXTURE: u32 = 3;
+    let is_openmp = entry.kind == OffloadKind::OpenMp.number();
+    !is_openmp && matches!(entry.flags & KIND_MASK, SURFACE | TEXTURE)
 }

@@ -5,6 +5,8 @@
 //! - [`entry`]: the offload entries, by which host code names the kernels and
 //!   variables that it expects to find in a device image.
 //! - [`image`]: what a device image is and which symbols it defines.
+//! - [`fatbin`]: NVIDIA's container of cubins and PTX.
+//! - [`hip_bundle`]: the container of HIP's device images, compressed or not.
 //! - [`host_object`]: the relocatable object that carries device images into a
 //!   host program and registers them with the offload runtime.
 
@@ -12,8 +14,11 @@
 
 mod elf;
 pub mod entry;
+pub mod fatbin;
+pub mod hip_bundle;
 pub mod host_object;
 pub mod image;
 pub mod offload_binary;
+mod zstd_frame;
 
 pub use elf::ElfError;

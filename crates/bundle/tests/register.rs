@@ -1,11 +1,13 @@
 //! Host objects are linked by the system's linker into programs that run, in
 //! which a stand-in for libomptarget checks what it is given.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod linking;
 
-use offlink_bundle::host_object::{self, HostTarget};
+use std::fs::{self, File};
+use std::path::Path;
+
+use linking::{LINKERS, MODES, data, run};
+use offlink_bundle::host_object::{HostTarget, openmp};
 use offlink_bundle::offload_binary::{Image, ImageKind, OffloadKind};
 
 /// A folder with a device image and the object files that tests link.
@@ -53,7 +55,7 @@ impl Workshop {
     fn wrap(&self, name: &str, images: &[Image<'_>]) {
         let host = HostTarget::from_triple("x86_64-unknown-linux-gnu").unwrap();
         let mut file = File::create(self.path().join(name)).unwrap();
-        host_object::write(host, images, &mut file).unwrap();
+        openmp::write(host, images, &mut file).unwrap();
     }
 
     /// Links the stand-in and `arguments` by a driver with its first arguments,
@@ -68,33 +70,6 @@ impl Workshop {
         assert_eq!(printed, output, "linked with {driver:?} {arguments:?}");
     }
 }
-
-fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/data")
-        .join(name)
-}
-
-fn run<S: AsRef<std::ffi::OsStr>>(folder: &Path, program: &str, arguments: &[S]) -> String {
-    let program = if program == "./program" {
-        folder.join("program")
-    } else {
-        program.into()
-    };
-    let output = Command::new(&program)
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run {}: {error}", program.display()));
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {errors}", program.display());
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// GNU ld and lld, each by the driver that finds it.
-const LINKERS: [&[&str]; 2] = [&["cc", "-fuse-ld=bfd"], &["clang-22", "-fuse-ld=lld"]];
-
-const MODES: [&[&str]; 3] = [&["-pie", "-fPIE"], &["-no-pie", "-fno-pie"], &["-static"]];
 
 #[test]
 fn registers_before_main_and_unregisters_after_it() {
@@ -166,4 +141,26 @@ fn no_images_are_none_to_register() {
     workshop.wrap("wrapped.o", &[]);
     let expected = "register: images 0, entries\nmain\nend\nunregister\n";
     workshop.expect(LINKERS[0], &["wrapped.o"], expected);
+}
+
+#[test]
+fn the_name_of_the_object_file_does_not_reach_the_program() {
+    let workshop = Workshop::new();
+    workshop.wrap("one.o", &[workshop.device_image("")]);
+    fs::create_dir(workshop.path().join("folder")).unwrap();
+    workshop.wrap("folder/another.o", &[workshop.device_image("")]);
+    let (entries, runtime) = (data("entries.c"), data("runtime.c"));
+    for (source, object) in [(&entries, "entries.o"), (&runtime, "runtime.o")] {
+        let compile = ["-fPIC", "-c", source.to_str().unwrap(), "-o", object];
+        run(workshop.path(), "cc", &compile);
+    }
+    for linker in LINKERS {
+        let programs = ["one.o", "folder/another.o"].map(|object| {
+            let mut arguments = vec![object, "entries.o", "runtime.o", "-o", "program"];
+            arguments.extend(&linker[1..]);
+            run(workshop.path(), linker[0], &arguments);
+            fs::read(workshop.path().join("program")).unwrap()
+        });
+        assert!(programs[0] == programs[1], "linked with {linker:?}");
+    }
 }

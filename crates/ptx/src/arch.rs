@@ -109,6 +109,17 @@ impl Arch {
         self.name
     }
 
+    /// The number in the name: 90 for `sm_90` and `sm_90a`.
+    pub fn number(self) -> u32 {
+        number(self.name).unwrap_or_default()
+    }
+
+    /// Whether the name has no suffix, so that PTX for it runs on all GPUs that
+    /// came later.
+    pub fn is_plain(self) -> bool {
+        self.name.ends_with(|c: char| c.is_ascii_digit())
+    }
+
     /// The lowest PTX version that has this architecture as `.target`.
     pub fn min_ptx(self) -> PtxVersion {
         self.min_ptx

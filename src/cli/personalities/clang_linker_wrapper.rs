@@ -3,7 +3,7 @@
 
 use super::{cc::is_lld, ld};
 use crate::cli::{Command, UsageError, help};
-use crate::options::{Emit, Options, strip_prefix};
+use crate::options::{Options, strip_prefix};
 use std::ffi::{OsStr, OsString};
 
 /// What an option of the wrapper means to offlink.
@@ -15,7 +15,9 @@ enum Meaning {
     Jobs,
     DryRun,
     SaveTemps,
-    EmbedBitcode,
+    /// Of HIP bundles.
+    Compress,
+    CompressionLevel,
     /// Changes nothing about what offlink makes.
     Ignored,
     Refused,
@@ -34,15 +36,14 @@ const TABLE: &[(&str, bool, Meaning)] = &[
     ("wrapper-jobs", true, Meaning::Jobs),
     ("dry-run", false, Meaning::DryRun),
     ("save-temps", false, Meaning::SaveTemps),
-    ("embed-bitcode", false, Meaning::EmbedBitcode),
+    ("embed-bitcode", false, Meaning::Refused),
     // offlink takes the archive members that the program needs, so it does not
     // need to be told for which architectures to take all.
     ("should-extract", true, Meaning::Ignored),
     ("wrapper-verbose", false, Meaning::Ignored),
     ("no-canonical-prefixes", false, Meaning::Ignored),
-    // These two speak of HIP bundles, which have no part in an OpenMP link.
-    ("compress", false, Meaning::Ignored),
-    ("compression-level", true, Meaning::Ignored),
+    ("compress", false, Meaning::Compress),
+    ("compression-level", true, Meaning::CompressionLevel),
     ("print-wrapped-module", false, Meaning::Refused),
     ("override-image", true, Meaning::Refused),
     ("emit-fatbin-only", false, Meaning::Refused),
@@ -80,7 +81,10 @@ pub fn parse(arguments: Vec<OsString>, mut options: Options) -> Result<Command, 
             Meaning::Jobs => options.jobs = jobs(&value.to_string_lossy())?,
             Meaning::DryRun => options.dry_run = true,
             Meaning::SaveTemps => options.save_temps = Some(".".into()),
-            Meaning::EmbedBitcode => options.device.emit = Emit::Bitcode,
+            Meaning::Compress => options.compress.hip = true,
+            Meaning::CompressionLevel => {
+                options.compress.level = Some(level(&value.to_string_lossy())?);
+            }
             Meaning::Ignored => {}
             Meaning::Refused => return Err(UsageError::Unsupported(format!("--{name}"))),
             Meaning::Version => return Ok(Command::Print(help::version())),
@@ -118,6 +122,14 @@ fn jobs(value: &str) -> Result<Option<std::num::NonZeroUsize>, UsageError> {
         option: "--wrapper-jobs".into(),
         value: value.into(),
         expected: "a positive number or 'jobserver'",
+    })
+}
+
+fn level(value: &str) -> Result<i32, UsageError> {
+    value.parse().map_err(|_| UsageError::BadValue {
+        option: "--compression-level".into(),
+        value: value.into(),
+        expected: "a number",
     })
 }
 

@@ -1,24 +1,50 @@
-//! `offlink bundle`: images → offload binary.
+//! `offlink bundle`: images → the container that their runtime reads.
 
+use super::super::UsageError;
 use crate::Error;
+use crate::device_input::DeviceInput;
 use crate::image_argument::ImageArgument;
+use crate::options::Compress;
 use crate::output_file;
-use crate::pipeline::bundle;
-use offlink_bundle::offload_binary::{self, Compression, Image, Version};
+use crate::pipeline::bundle::{self, Described};
+use crate::pipeline::register;
+use offlink_bundle::offload_binary::{Compression, OffloadKind, Version};
 use std::path::PathBuf;
 
-/// Put images into an offload binary.
+/// Put images into the container that their runtime reads.
+///
+/// Images of kind openmp go into an offload binary, cuda into a fatbin, hip into
+/// a HIP bundle; --format=offload-binary takes images of any kind.
 #[derive(Debug, clap::Args)]
 pub struct Bundle {
-    /// The version of the format: 1 is what LLVM up to 22 reads
+    /// The container; by default that of the images' kind
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The version of an offload binary: 1 is what LLVM up to 22 reads
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
     version: u8,
+    /// Compress the images of a fatbin or a HIP bundle
+    #[arg(long)]
+    compress: bool,
     /// An image: file=F,triple=T,arch=A[,kind=K]
     #[arg(long, value_name = "IMAGE", required = true)]
     image: Vec<ImageArgument>,
+    /// The host's triple, which a HIP bundle names
+    #[arg(long, value_name = "TRIPLE", default_value = register::DEFAULT_HOST)]
+    host_triple: String,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// LLVM's offload binary
+    OffloadBinary,
+    /// CUDA's fatbin
+    Fatbin,
+    /// HIP's bundle
+    HipBundle,
 }
 
 impl Bundle {
@@ -27,14 +53,42 @@ impl Bundle {
         for image in &self.image {
             inputs.push(image.load()?);
         }
-        let images: Vec<Image<'_>> = inputs.iter().map(bundle::found).collect();
+        let format = match self.format {
+            Some(format) => format,
+            None => format_of(&inputs)?,
+        };
+        let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
+        let compress = Compress {
+            cuda: self.compress,
+            hip: self.compress,
+            level: None,
+        };
         let version = match self.version {
             1 => Version::V1,
             2 => Version::V2,
             _ => Version::V3(Compression::DEFAULT),
         };
-        output_file::write(&self.output, |out| {
-            offload_binary::write(&images, version, out).map_err(Error::from)
+        output_file::write(&self.output, |out| match format {
+            Format::OffloadBinary => {
+                bundle::offload_binary(&images, version, out).map_err(Error::from)
+            }
+            Format::Fatbin => bundle::fatbin(&images, compress, out).map_err(Error::from),
+            Format::HipBundle => {
+                bundle::hip_bundle(&images, compress, &self.host_triple, out).map_err(Error::from)
+            }
         })
+    }
+}
+
+fn format_of(inputs: &[DeviceInput]) -> Result<Format, UsageError> {
+    let is_all = |kind| inputs.iter().all(|input| input.kind == kind);
+    if is_all(OffloadKind::OpenMp) {
+        Ok(Format::OffloadBinary)
+    } else if is_all(OffloadKind::Cuda) {
+        Ok(Format::Fatbin)
+    } else if is_all(OffloadKind::Hip) {
+        Ok(Format::HipBundle)
+    } else {
+        Err(UsageError::MixedKinds)
     }
 }

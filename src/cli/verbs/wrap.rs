@@ -1,11 +1,18 @@
-//! `offlink wrap`: offload binaries → a host object that registers them.
+//! `offlink wrap`: a container of images → a host object that registers them.
 
 use crate::Error;
+use crate::cli::UsageError;
 use crate::mapped_file;
-use crate::pipeline::{bundle, register, scan};
+use crate::pipeline::bundle::Described;
+use crate::pipeline::{register, scan};
+use offlink_bundle::image::ImageFormat;
+use offlink_bundle::offload_binary::OffloadKind;
 use std::path::PathBuf;
 
 /// Make the host object whose constructor registers the images.
+///
+/// An offload binary is registered with OpenMP, a fatbin with CUDA, a HIP bundle
+/// with HIP.
 #[derive(Debug, clap::Args)]
 pub struct Wrap {
     /// The host's triple
@@ -14,22 +21,61 @@ pub struct Wrap {
     /// The object to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Offload binaries
+    /// Offload binaries, or one fatbin or HIP bundle
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
 
 impl Wrap {
     pub(super) fn run(self) -> Result<(), Error> {
+        if let [file] = self.files.as_slice() {
+            let container = mapped_file::map(file)?;
+            let kind = match ImageFormat::detect(&container) {
+                ImageFormat::Fatbin => Some(OffloadKind::Cuda),
+                ImageFormat::HipBundle => Some(OffloadKind::Hip),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                let host = &self.host_triple;
+                return Ok(register::write_container(
+                    kind,
+                    &container,
+                    host,
+                    &self.output,
+                )?);
+            }
+        }
+        self.offload_binaries()
+    }
+
+    fn offload_binaries(self) -> Result<(), Error> {
         let mut inputs = Vec::new();
         for file in &self.files {
             let data = mapped_file::map(file)?;
-            inputs.extend(scan::offload_binary(&file.display().to_string(), &data)?);
+            let name = file.display().to_string();
+            match ImageFormat::detect(&data) {
+                ImageFormat::OffloadBinary => inputs.extend(scan::offload_binary(&name, &data)?),
+                found => {
+                    let found = found.to_string();
+                    return Err(UsageError::NotToWrap { file: name, found }.into());
+                }
+            }
         }
-        let images: Vec<_> = inputs.iter().map(bundle::found).collect();
-        Ok(register::write_object(
+        if let Some(other) = inputs
+            .iter()
+            .find(|input| input.kind != OffloadKind::OpenMp)
+        {
+            let kind = other.kind.as_str();
+            return Err(UsageError::OtherContainer {
+                file: other.source.clone(),
+                kind,
+            }
+            .into());
+        }
+        let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
+        Ok(register::write_openmp(
             &images,
-            Some(&self.host_triple),
+            &self.host_triple,
             &self.output,
         )?)
     }

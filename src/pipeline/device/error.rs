@@ -98,6 +98,16 @@ pub enum DeviceError {
         /// What the inputs are.
         what: &'static str,
     },
+    /// An object can't be read.
+    #[error("cannot read the device code in '{origin}' for {target}: {source}")]
+    Object {
+        /// The target.
+        target: String,
+        /// Where the object is.
+        origin: String,
+        /// What is wrong.
+        source: offlink_bundle::image::Error,
+    },
     /// A temporary file can't be written.
     #[error(transparent)]
     Write(#[from] OutputError),

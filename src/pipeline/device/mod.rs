@@ -17,6 +17,7 @@ use crate::target::{Device, Target};
 use crate::toolchain::Toolchain;
 use bytes::Bytes;
 use offlink_bundle::image::ImageFormat;
+use offlink_bundle::offload_binary::OffloadKind;
 use offlink_llvm::Library;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct DeviceImage {
     /// What it is for.
     pub target: Target,
+    /// Who launches its kernels, in ascending order.
+    pub kinds: Vec<OffloadKind>,
     /// The image.
     pub data: Bytes,
 }
@@ -35,7 +38,8 @@ pub struct DeviceImage {
 impl DeviceImage {
     /// What the user should know about the image.
     pub fn warning(&self) -> Option<String> {
-        (ImageFormat::detect(&self.data) == ImageFormat::Ptx).then(|| {
+        let is_ptx = ImageFormat::detect(&self.data) == ImageFormat::Ptx;
+        (is_ptx && self.kinds.contains(&OffloadKind::OpenMp)).then(|| {
             format!(
                 "the image for {} is PTX, which LLVM 22's OpenMP runtime does not load; leave \
                  out --offlink-emit=ptx to make a cubin",
@@ -133,6 +137,7 @@ fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceIm
     };
     Ok(DeviceImage {
         target: job.target.clone(),
+        kinds: job.kinds.clone(),
         data,
     })
 }

@@ -9,9 +9,11 @@ use crate::options::Emit;
 use crate::process::{Tool, ToolError};
 use crate::target::Target;
 use bytes::Bytes;
+use offlink_bundle::image;
 use offlink_llvm::{Compiled, Undefined};
 use offlink_ptx::ptxas::{Assemble, Complaint, complaint};
 use offlink_ptx::{Arch, PtxVersion, nvlink, text};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Makes the image for `arch`.
@@ -224,10 +226,41 @@ impl Linker<'_> {
         }
     }
 
+    /// The kernels of all that nvlink joins.
+    fn kernels(&self, cubins: &[PathBuf]) -> Result<BTreeSet<String>, DeviceError> {
+        let mut kernels = BTreeSet::new();
+        for cubin in cubins {
+            let data = self.files.read(cubin)?;
+            let name = cubin.display().to_string();
+            kernels.extend(image::kernels(&data).map_err(|source| self.unreadable(&name, source))?);
+        }
+        for object in &self.link.objects {
+            let own = image::kernels(&object.data);
+            kernels.extend(own.map_err(|source| self.unreadable(&object.source, source))?);
+        }
+        Ok(kernels)
+    }
+
+    fn unreadable(&self, origin: &str, source: image::Error) -> DeviceError {
+        DeviceError::Object {
+            target: self.target.to_string(),
+            origin: origin.into(),
+            source,
+        }
+    }
+
     /// Joins cubins made here with the relocatable ones of the link.
     fn join(&self, mut cubins: Vec<PathBuf>, known: &[Undefined]) -> Result<Bytes, DeviceError> {
         let nvlink = self.context.toolchain.nvlink()?;
-        cubins.extend(self.files.write_all(&self.link.objects, "object.cubin")?);
+        let kernels = self.kernels(&cubins)?;
+        for (number, object) in self.link.objects.iter().enumerate() {
+            let declared = image::declare_kernels(&object.data, &kernels)
+                .map_err(|source| self.unreadable(&object.source, source))?;
+            cubins.push(
+                self.files
+                    .write(&format!("{number}.object.cubin"), &declared)?,
+            );
+        }
         let output = self.files.path("linked.cubin");
         let arguments = nvlink::arguments(self.arch, &cubins, &output);
         nvlink

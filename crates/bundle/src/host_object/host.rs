@@ -65,6 +65,20 @@ impl HostTarget {
         }
     }
 
+    /// The compiled `runtime/cuda.c`; empty when this build has none.
+    pub(super) fn cuda_template(self) -> &'static [u8] {
+        match self {
+            HostTarget::X86_64Linux => include_bytes!(concat!(env!("OUT_DIR"), "/cuda.o")),
+        }
+    }
+
+    /// The compiled `runtime/hip.c`; empty when this build has none.
+    pub(super) fn hip_template(self) -> &'static [u8] {
+        match self {
+            HostTarget::X86_64Linux => include_bytes!(concat!(env!("OUT_DIR"), "/hip.o")),
+        }
+    }
+
     /// `e_machine` of the host's objects.
     pub(super) fn machine(self) -> u16 {
         match self {

@@ -3,13 +3,19 @@
 //! Its code is constant and compiled when this crate is built (`runtime/`);
 //! writing an object is copying that code, adding the images as a section and
 //! the tables that point at them. The contents are those that LLVM 22.1.8's
-//! clang-linker-wrapper gives its wrapper object for OpenMP: a constructor of
-//! priority 101 calls `__tgt_register_lib` with a `__tgt_bin_desc` and leaves
-//! `__tgt_unregister_lib` to `atexit`. All symbols that it defines are local,
-//! so that several such objects fit into one program.
+//! clang-linker-wrapper gives its wrapper object of the same kind: a constructor
+//! of priority 101 registers the images and leaves unregistering them to
+//! `atexit`. All symbols that it defines are local, so that several such
+//! objects, of one kind or of several, fit into one program.
+//!
+//! Each kind has a module with a `write`: [`openmp`], [`cuda`], [`hip`].
 
+pub mod cuda;
+mod embedded;
+mod entries;
+pub mod hip;
 mod host;
-mod openmp;
+pub mod openmp;
 mod relocatable;
 mod template;
 

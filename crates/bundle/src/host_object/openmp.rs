@@ -1,20 +1,17 @@
-//! The tables of libomptarget, as its `__tgt_register_lib` takes them.
+//! Registration with libomptarget, by the tables that its `__tgt_register_lib`
+//! takes.
 
 use std::borrow::Cow;
 use std::io::Write;
 
 use goblin::elf::section_header::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
-use goblin::elf::sym::{STB_GLOBAL, STB_LOCAL, STT_NOTYPE, STT_OBJECT, STV_DEFAULT, STV_HIDDEN};
 
-use super::relocatable::{Relocatable, Relocation, Section, SectionId, Symbol, SymbolId};
-use super::{ENTRIES_SECTION, Error, HostTarget, template};
+use super::relocatable::{Relocatable, Relocation, Section, Symbol, SymbolId};
+use super::{Error, HostTarget, entries, template};
 use crate::offload_binary::{self, Encoded, Image};
 
 /// The name by which `runtime/openmp.c` refers to the descriptor.
 const DESCRIPTOR: &str = "offlink_openmp_descriptor";
-
-/// Tells linkers not to drop a section that nothing refers to.
-const SHF_GNU_RETAIN: u64 = 1 << 21;
 
 /// `__tgt_bin_desc`: the number of images in 32 bits, padding, then pointers to
 /// the images and to the first and past the last offload entry.
@@ -59,20 +56,21 @@ pub fn write(host: HostTarget, images: &[Image<'_>], out: &mut impl Write) -> Re
         pieces: vec![Cow::Owned(tables(count))],
         relocations: Vec::new(),
     });
-    let descriptor = object.add_symbol(Symbol {
-        size: DESCRIPTOR_SIZE,
-        ..local(".omp_offloading.descriptor".into(), tables, 0)
-    });
+    let descriptor = object.add_symbol(Symbol::local(
+        ".omp_offloading.descriptor".to_owned(),
+        tables,
+        0,
+        DESCRIPTOR_SIZE,
+    ));
     template::add(&mut object, host.openmp_template(), DESCRIPTOR, descriptor)?;
-    let device_images = object.add_symbol(Symbol {
-        size: images.len() as u64 * DEVICE_IMAGE_SIZE,
-        ..local(
-            ".omp_offloading.device_images".into(),
-            tables,
-            DESCRIPTOR_SIZE,
-        )
-    });
-    let entries = add_entries(&mut object);
+    let device_images = object.add_symbol(Symbol::local(
+        ".omp_offloading.device_images".to_owned(),
+        tables,
+        DESCRIPTOR_SIZE,
+        images.len() as u64 * DEVICE_IMAGE_SIZE,
+    ));
+    entries::add_section(&mut object);
+    let entries = entries::add_ends(&mut object);
     let bounds = add_images(&mut object, &binaries);
 
     let mut point = |offset: u64, symbol: SymbolId, addend: i64| {
@@ -97,7 +95,7 @@ pub fn write(host: HostTarget, images: &[Image<'_>], out: &mut impl Write) -> Re
         point(row + 16, entries.start, 0);
         point(row + 24, entries.stop, 0);
     }
-    add_stack_note(&mut object);
+    object.add_stack_note();
     object.write(out)
 }
 
@@ -139,73 +137,11 @@ fn add_images<'a>(
             _ => format!(".omp_offloading.device_image.{index}"),
         };
         let size = binary.image_size();
-        let symbol = object.add_symbol(Symbol {
-            size,
-            ..local(name, section, start + binary.head.len() as u64)
-        });
+        let address = start + binary.head.len() as u64;
+        let symbol = object.add_symbol(Symbol::local(name, section, address, size));
         // No slice is larger than `isize::MAX`.
         bounds.push((symbol, size as i64));
         start += binary.size as u64;
     }
     bounds
-}
-
-/// The symbols by which linkers mark the ends of the entries section.
-struct Entries {
-    start: SymbolId,
-    stop: SymbolId,
-}
-
-/// Adds an empty entries section, without which linkers leave the symbols of
-/// its ends undefined in a program that has no entries.
-fn add_entries(object: &mut Relocatable<'_>) -> Entries {
-    let section = object.add_section(Section {
-        name: Cow::Borrowed(ENTRIES_SECTION.as_bytes()),
-        kind: SHT_PROGBITS,
-        flags: u64::from(SHF_ALLOC | SHF_WRITE) | SHF_GNU_RETAIN,
-        alignment: 8,
-        entry_size: 0,
-        pieces: Vec::new(),
-        relocations: Vec::new(),
-    });
-    // GNU ld drops an empty section that no symbol is in.
-    object.add_symbol(local("__dummy.llvm_offload_entries".to_owned(), section, 0));
-    let mut end = |prefix: &str| {
-        object.add_symbol(Symbol {
-            name: Cow::Owned(format!("{prefix}{ENTRIES_SECTION}").into_bytes()),
-            info: (STB_GLOBAL << 4) | STT_NOTYPE,
-            other: STV_HIDDEN,
-            section: None,
-            value: 0,
-            size: 0,
-        })
-    };
-    Entries {
-        start: end("__start_"),
-        stop: end("__stop_"),
-    }
-}
-
-/// Adds the mark without which GNU ld gives the whole program an executable stack.
-fn add_stack_note(object: &mut Relocatable<'_>) {
-    object.add_section(Section {
-        name: Cow::Borrowed(b".note.GNU-stack"),
-        kind: SHT_PROGBITS,
-        flags: 0,
-        alignment: 1,
-        entry_size: 0,
-        pieces: Vec::new(),
-        relocations: Vec::new(),
-    });
-}
-
-fn local(name: String, section: SectionId, value: u64) -> Symbol<'static> {
-    Symbol {
-        name: Cow::Owned(name.into_bytes()),
-        info: (STB_LOCAL << 4) | STT_OBJECT,
-        other: STV_DEFAULT,
-        section: Some(section),
-        value,
-        size: 0,
-    }
 }

@@ -9,6 +9,10 @@ use object::write::elf::{FileHeader, Rel, SectionHeader, SectionIndex, Sym, Writ
 
 use super::Error;
 
+/// The object's STT_FILE symbol. Without one GNU ld makes up its own from the
+/// path of the object file, and the linked program would depend on that.
+const FILE_SYMBOL: &[u8] = b"offlink.registration";
+
 /// A section of a [`Relocatable`], by its position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct SectionId(usize);
@@ -54,6 +58,19 @@ pub(super) struct Symbol<'a> {
 }
 
 impl Symbol<'_> {
+    /// An object of `size` bytes, `value` bytes into `section`, that only this
+    /// file knows.
+    pub(super) fn local(name: String, section: SectionId, value: u64, size: u64) -> Self {
+        Symbol {
+            name: Cow::Owned(name.into_bytes()),
+            info: elf::SymbolInfo::new(elf::STB_LOCAL, elf::STT_OBJECT).0,
+            other: elf::STV_DEFAULT.0,
+            section: Some(section),
+            value,
+            size,
+        }
+    }
+
     fn is_local(&self) -> bool {
         elf::SymbolInfo(self.info).st_bind() == elf::STB_LOCAL
     }
@@ -88,6 +105,20 @@ impl<'a> Relocatable<'a> {
         self.sections[section.0].relocations.push(relocation);
     }
 
+    /// Adds the mark without which GNU ld gives the whole program an executable
+    /// stack.
+    pub(super) fn add_stack_note(&mut self) {
+        self.add_section(Section {
+            name: Cow::Borrowed(b".note.GNU-stack"),
+            kind: elf::SHT_PROGBITS.0,
+            flags: 0,
+            alignment: 1,
+            entry_size: 0,
+            pieces: Vec::new(),
+            relocations: Vec::new(),
+        });
+    }
+
     /// Writes the object: contents first, in the order of the sections, then
     /// what describes them.
     pub(super) fn write(&self, out: &mut impl Write) -> Result<(), Error> {
@@ -118,6 +149,10 @@ impl<'a> Relocatable<'a> {
             let offset = writer.reserve(section.size(), section.alignment);
             placed.push((name, index, offset));
         }
+        let file_name = writer.add_string(FILE_SYMBOL);
+        // Right behind the null symbol, as linkers count the local symbols that
+        // follow as the file's.
+        writer.reserve_symbol_index(None);
         let symbol_names: Vec<_> = order
             .iter()
             .map(|symbol| &self.symbols[symbol.0].name)
@@ -162,6 +197,15 @@ impl<'a> Relocatable<'a> {
             }
         }
         writer.write_null_symbol();
+        writer.write_symbol(&Sym {
+            section: None,
+            st_name: writer.string_offset(Some(file_name)),
+            st_info: elf::SymbolInfo::new(elf::STB_LOCAL, elf::STT_FILE),
+            st_other: elf::SymbolOther(0),
+            st_shndx: elf::SHN_ABS,
+            st_value: 0,
+            st_size: 0,
+        });
         for (symbol, name) in order.iter().zip(symbol_names) {
             let symbol = &self.symbols[symbol.0];
             writer.write_symbol(&Sym {
@@ -204,8 +248,8 @@ impl<'a> Relocatable<'a> {
                 ..SectionHeader::default()
             });
         }
-        // The null symbol is local and counts.
-        writer.write_symtab_section_header(local_count + 1);
+        // The null symbol and the file's are local and count.
+        writer.write_symtab_section_header(local_count + 2);
         writer.write_strtab_section_header();
         for (name, position, offset) in relas {
             let SectionIndex(target) = placed[position].1;

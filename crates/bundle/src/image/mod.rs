@@ -1,9 +1,11 @@
 //! Device images: what they are and which symbols they define.
 
+mod declare;
 mod format;
 mod ptx;
 mod symbols;
 
+pub use declare::declare_kernels;
 pub use format::ImageFormat;
 pub use symbols::{device_symbols, kernels};
 

@@ -11,7 +11,7 @@ use crate::elf::Elf;
 
 /// The bit of `st_other` that marks a kernel in a cubin (seen in the output of
 /// ptxas 13.0).
-const STO_CUDA_ENTRY: u8 = 0x10;
+pub(super) const STO_CUDA_ENTRY: u8 = 0x10;
 
 /// The type of variables in a relocatable cubin (seen in the output of ptxas 13.0).
 const STT_CUDA_OBJECT: u8 = 13;
