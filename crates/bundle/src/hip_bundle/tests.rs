@@ -252,10 +252,13 @@ fn no_input_makes_the_reader_panic() {
         small(b"", "host-x86_64-unknown-linux-gnu-"),
         small(b"image", "hip-a-b-c--d"),
     ];
-    let mut inputs = vec![version_1(V3)];
+    let mut inputs = Vec::new();
     for compression in every_compression().map(Some).chain([None]) {
         let mut bytes = Vec::new();
         write(&entries, 64, compression, &mut bytes).unwrap();
+        if compression.is_some_and(|it| it.version == CompressedVersion::V3) {
+            inputs.push(version_1(&bytes));
+        }
         inputs.push(bytes);
     }
     for bytes in inputs {

@@ -22,7 +22,6 @@ mod template;
 use std::io;
 
 pub use host::{HostTarget, UnsupportedHost};
-pub use openmp::write;
 
 use crate::elf::ElfError;
 use crate::offload_binary::WriteError;
