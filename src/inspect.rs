@@ -87,6 +87,8 @@ impl FileReport {
     fn add_object(&mut self, object: &HostObject) -> Result<(), Error> {
         self.images
             .extend(object.device_inputs()?.iter().map(describe));
+        self.images
+            .extend(object.registered_images()?.iter().map(describe));
         if !object.has_entries {
             return Ok(());
         }

@@ -1,11 +1,10 @@
 //! zstd frames whose size after inflation is stated beside them.
 
 /// Inflates `frames`, one or more zstd frames without anything behind them, to
-/// exactly `size` bytes.
+/// `size` bytes at most; the caller sees whether there were fewer.
 ///
-/// The frames are inflated in one go, not as a stream: compressors that have
-/// all of the input at hand write frames whose window is the whole content, and
-/// a streaming reader refuses windows above 128 MiB.
+/// They are inflated in one go, not as a stream: as the size is known, that
+/// needs no second buffer for the window, and windows of any size are read.
 ///
 /// The error says in words what is wrong with the frames.
 pub(crate) fn inflate(frames: &[u8], size: u64) -> Result<Vec<u8>, String> {
@@ -20,4 +19,18 @@ pub(crate) fn inflate(frames: &[u8], size: u64) -> Result<Vec<u8>, String> {
         .and_then(|mut decompressor| decompressor.decompress_to_buffer(frames, &mut inflated))
         .map_err(|error| error.to_string())?;
     Ok(inflated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::inflate;
+
+    #[test]
+    fn a_size_that_is_too_small_is_an_error() {
+        let frame = zstd::bulk::compress(b"content", 1).unwrap();
+        assert_eq!(inflate(&frame, 7).as_deref(), Ok(b"content".as_slice()));
+        assert!(inflate(&frame, 6).is_err());
+        assert!(inflate(&frame, u64::MAX).is_err());
+        assert!(inflate(&frame[..10], 7).is_err());
+    }
 }

@@ -4,7 +4,8 @@ use crate::Error;
 use crate::cli::UsageError;
 use crate::mapped_file;
 use crate::pipeline::bundle::Described;
-use crate::pipeline::{register, scan};
+use crate::pipeline::register;
+use crate::pipeline::scan::containers;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::PathBuf;
@@ -54,7 +55,9 @@ impl Wrap {
             let data = mapped_file::map(file)?;
             let name = file.display().to_string();
             match ImageFormat::detect(&data) {
-                ImageFormat::OffloadBinary => inputs.extend(scan::offload_binary(&name, &data)?),
+                ImageFormat::OffloadBinary => {
+                    inputs.extend(containers::offload_binary(&name, &data)?)
+                }
                 found => {
                     let found = found.to_string();
                     return Err(UsageError::NotToWrap { file: name, found }.into());

@@ -1,6 +1,7 @@
 //! Sections of an ELF host object that concern devices.
 
-use super::{ScanError, offload_binary};
+use super::ScanError;
+use super::containers::{container, offload_binary};
 use crate::device_input::DeviceInput;
 use bytes::Bytes;
 use goblin::container::{Container, Ctx, Endian};
@@ -13,6 +14,9 @@ use offlink_bundle::offload_binary::{SECTION_NAME, SECTION_TYPE};
 
 /// Where host objects have their entries since LLVM 21.
 const ENTRIES_SECTION: &str = "llvm_offload_entries";
+
+/// Where CUDA's and HIP's host objects and programs have their containers.
+const REGISTERED_SECTIONS: [&[u8]; 2] = [b".nv_fatbin", b".hip_fatbin"];
 
 /// Marks a section as member of a group, of which the linker keeps one of many
 /// (System V ABI, "Section Groups").
@@ -27,6 +31,8 @@ pub struct HostObject {
     pub data: Bytes,
     /// The contents of its sections of device code.
     device: Vec<Bytes>,
+    /// The contents of its sections of images that are registered already.
+    registered: Vec<Bytes>,
     /// It is a program or shared library rather than a relocatable object.
     pub is_linked: bool,
     /// It has a section of offload entries.
@@ -39,6 +45,20 @@ impl HostObject {
     /// Whether it holds device code or offload entries.
     pub fn concerns_devices(&self) -> bool {
         self.has_entries || !self.device.is_empty()
+    }
+
+    /// The images that it registers by itself with CUDA or HIP. They are none
+    /// of a link's business.
+    ///
+    /// # Errors
+    /// [`ScanError::Fatbin`] or [`ScanError::HipBundle`] when a section is
+    /// damaged.
+    pub fn registered_images(&self) -> Result<Vec<DeviceInput>, ScanError> {
+        let mut images = Vec::new();
+        for section in &self.registered {
+            images.extend(container(&self.name, section)?);
+        }
+        Ok(images)
     }
 
     /// Its device code.
@@ -92,12 +112,16 @@ fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject,
         name,
         data,
         device: Vec::new(),
+        registered: Vec::new(),
         is_linked: header.e_type != ET_REL,
         has_entries: false,
         entries_in_group: false,
     };
     let data = object.data.clone();
-    let Some((sections, names)) = sections(header, &data).filter(|(_, names)| may_concern(names))
+    let is_of_interest =
+        |names| may_concern(names) || memchr::memmem::find(names, b"fatbin").is_some();
+    let Some((sections, names)) =
+        sections(header, &data).filter(|(_, names)| is_of_interest(names))
     else {
         return Ok(object);
     };
@@ -109,6 +133,10 @@ fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject,
                 section: SECTION_NAME,
             })?;
             object.device.push(data.slice_ref(contents));
+        } else if REGISTERED_SECTIONS.contains(&section_name) {
+            object
+                .registered
+                .extend(contents(&data, section).map(|found| data.slice_ref(found)));
         } else if is_entries(section_name) {
             object.has_entries = true;
             object.entries_in_group |= section.sh_flags & SHF_GROUP != 0;

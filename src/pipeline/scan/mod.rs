@@ -1,6 +1,7 @@
 //! Which files of a line hold device code or offload entries: the first look,
 //! without LLVM and without reading more of a file than its section headers.
 
+pub mod containers;
 pub mod host_object;
 pub mod libraries;
 
@@ -9,9 +10,11 @@ use crate::image_argument::ImageArgument;
 use crate::mapped_file::{self, ReadError};
 use crate::request::{Input, InputName, LinkLine};
 use bytes::Bytes;
+use containers::{container, is_container, offload_binary};
 use host_object::HostObject;
 use object::read::archive::{ArchiveFile, ArchiveMember, ArchiveOffset};
 use offlink_bundle::offload_binary::{self, ParseError};
+use offlink_bundle::{fatbin, hip_bundle};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -80,6 +83,22 @@ pub enum ScanError {
     HostBitcode {
         /// The file or archive member.
         origin: String,
+    },
+    /// A fatbin is damaged.
+    #[error("cannot read the fatbin in '{origin}': {source}")]
+    Fatbin {
+        /// The file or archive member.
+        origin: String,
+        /// What is wrong.
+        source: fatbin::ParseError,
+    },
+    /// A HIP bundle is damaged.
+    #[error("cannot read the HIP bundle in '{origin}': {source}")]
+    HipBundle {
+        /// The file or archive member.
+        origin: String,
+        /// What is wrong.
+        source: hip_bundle::ParseError,
     },
     /// A section lies outside of its file.
     #[error("'{origin}' is damaged: its section {section} lies outside of the file")]
@@ -153,10 +172,8 @@ pub fn whole_file(path: &Path) -> Result<Vec<Item>, ScanError> {
     let mut scanned = Scanned::default();
     if is_archive(&data) {
         scan_archive(path, data, true, &mut scanned)?;
-    } else if data.starts_with(&offload_binary::MAGIC) {
-        scanned
-            .items
-            .push(Item::Device(offload_binary(&name, &data)?));
+    } else if is_container(&data) {
+        scanned.items.push(Item::Device(container(&name, &data)?));
     } else if let Some(object) = host_object::read(name.clone(), data.clone())? {
         scanned.items.push(Item::Object(object));
     } else if let Some(object) = host_object::read_linked(name, data)? {
@@ -302,20 +319,4 @@ pub fn member_at(archive: &Archive, offset: u64) -> Result<Option<HostObject>, S
         .member(ArchiveOffset(offset))
         .map_err(|source| members.damaged(source))?;
     members.object(&member)
-}
-
-/// Every image of one or more offload binaries that lie back to back.
-///
-/// # Errors
-/// [`ScanError::OffloadBinary`] when they are damaged.
-pub fn offload_binary(source: &str, data: &Bytes) -> Result<Vec<DeviceInput>, ScanError> {
-    let images = offload_binary::parse(data).map_err(|error| ScanError::OffloadBinary {
-        origin: source.into(),
-        source: error,
-    })?;
-    Ok(images
-        .into_iter()
-        .filter(|image| image.flags & offload_binary::FLAG_METADATA == 0)
-        .map(|image| DeviceInput::from_image(source, data, image))
-        .collect())
 }

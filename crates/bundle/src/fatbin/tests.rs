@@ -108,6 +108,18 @@ fn compresses_with_zstd_as_fatbinary_does() {
 }
 
 #[test]
+fn ptx_of_every_length_ends_with_a_nul() {
+    for length in PTX.len()..PTX.len() + 9 {
+        let mut text = PTX.to_vec();
+        text.resize(length, b'\n');
+        let bytes = written(&[Entry::from_image("sm_75", &text).unwrap()]);
+        assert_eq!(bytes.len() % ALIGNMENT, 0);
+        assert_eq!(bytes.last(), Some(&0));
+        assert_eq!(only(&bytes)[0].data, text);
+    }
+}
+
+#[test]
 fn compressed_entries_give_back_what_was_written() {
     let levels = [1, 3, 19].map(|level| Compression::Zstd { level });
     for compression in levels.into_iter().chain([Compression::Lz4]) {

@@ -59,10 +59,10 @@ pub fn write(entries: &[Entry<'_>], out: &mut impl Write) -> Result<(), WriteErr
     header.extend(size.to_le_bytes());
     out.write_all(&header)?;
     for entry in &encoded {
-        const ZEROS: &[u8] = &[0; 2 * ALIGNMENT];
+        const ZEROS: &[u8] = &[0; ALIGNMENT];
         out.write_all(&entry.header)?;
         out.write_all(&entry.stored)?;
-        // Less than an alignment, or than two where a NUL ends the image.
+        // A whole alignment at most, and that only where a NUL ends the image.
         let padding = entry.payload_size - entry.stored.len() as u64;
         out.write_all(&ZEROS[..padding as usize])?;
     }
