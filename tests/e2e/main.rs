@@ -11,6 +11,7 @@ mod determinism;
 mod device_code;
 mod exit_codes;
 mod gc_sections;
+mod gpu_kinds;
 mod input_forms;
 mod inspect;
 mod llvm_choice;

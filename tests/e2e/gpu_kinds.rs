@@ -1,0 +1,229 @@
+//! CUDA and HIP programs, linked by clang with offlink as its wrapper. A
+//! stand-in for the runtimes prints the calls that a program makes at its start.
+
+use std::path::PathBuf;
+
+use crate::device_code::{CPU, bitcode, pack};
+use crate::workbench::{Run, Workbench, cuda, offlink, repository};
+
+const CUDA: &[&str] = &["-xcuda", "-nocudainc", "-nocudalib", "--offload-arch=sm_90"];
+const HIP: &[&str] = &["-xhip", "-nogpuinc", "--offload-arch=gfx90a"];
+const LTO: &str = "-foffload-lto";
+
+fn source(name: &str) -> PathBuf {
+    repository()
+        .join("crates/bundle/tests/data/registration")
+        .join(name)
+}
+
+/// The two translation units of one language, and the stand-in.
+fn objects(bench: &Workbench, language: &[&str], more: &[&str]) -> [PathBuf; 3] {
+    let units = ["first", "second"].map(|name| {
+        let object = bench.path(format!("{name}-{}.o", &language[0][2..]));
+        bench
+            .command("clang++-22")
+            .args(language)
+            .args(more)
+            .args(["--offload-new-driver", "-fgpu-rdc", "-O1", "-nogpulib"])
+            .args([
+                "-Wno-unknown-cuda-version",
+                "-Wno-unused-command-line-argument",
+                "-c",
+                "-o",
+            ])
+            .arg(&object)
+            .arg(format!("--cuda-path={}", cuda().display()))
+            .arg(source(&format!("{name}.cu")))
+            .succeeds_silently();
+        object
+    });
+    let runtime = bench.path("runtime.o");
+    bench
+        .command("cc")
+        .args(["-c", "-o"])
+        .arg(&runtime)
+        .arg(source("runtime.c"))
+        .succeeds_silently();
+    let [first, second] = units;
+    [first, second, runtime]
+}
+
+/// Links with clang, whose wrapper is offlink or its own; returns what the
+/// program prints, without addresses.
+fn calls(bench: &Workbench, objects: &[PathBuf], ours: bool, more: &[&str]) -> String {
+    let program = bench.path(if ours { "ours" } else { "theirs" });
+    let mut clang = bench.command("clang++-22");
+    if ours {
+        let folder = bench.folder("wrapper");
+        let link = folder.join("clang-linker-wrapper");
+        if !link.exists() {
+            bench.link("wrapper/clang-linker-wrapper", offlink());
+        }
+        clang.arg("-B").arg(folder);
+    }
+    let path = std::env::var("PATH").expect("a PATH");
+    clang
+        // clang-nvlink-wrapper finds nvlink there only.
+        .env("PATH", format!("{}:{path}", cuda().join("bin").display()))
+        .args(["--offload-link", "-nogpulib"])
+        .arg(format!("--cuda-path={}", cuda().display()))
+        .args(objects)
+        .args(more)
+        .arg("-o")
+        .arg(&program)
+        .succeeds();
+    without_addresses(&bench.command(program).succeeds())
+}
+
+/// `host=+0x4010` becomes `host`.
+fn without_addresses(printed: &str) -> String {
+    let lines = printed.lines().map(|line| {
+        let words = line
+            .split(' ')
+            .map(|word| word.split("=+0x").next().unwrap_or(word));
+        words.collect::<Vec<_>>().join(" ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn count(printed: &str, call: &str) -> usize {
+    printed
+        .lines()
+        .filter(|line| line.starts_with(call))
+        .count()
+}
+
+#[test]
+fn cuda_makes_the_calls_that_llvm_makes() {
+    let bench = Workbench::new();
+    let objects = objects(&bench, CUDA, &[]);
+    let ours = calls(&bench, &objects, true, &[]);
+    assert_eq!(ours, calls(&bench, &objects, false, &[]));
+    assert_eq!(count(&ours, "cudaRegisterFunction"), 8, "{ours}");
+    let listing = bench
+        .offlink()
+        .arg("inspect")
+        .arg(bench.path("ours"))
+        .succeeds();
+    assert!(
+        listing.contains("cuda    nvptx64-nvidia-cuda sm_90"),
+        "{listing}"
+    );
+}
+
+#[test]
+fn hip_makes_the_calls_that_llvm_makes() {
+    let bench = Workbench::new();
+    let objects = objects(&bench, HIP, &[]);
+    let ours = calls(&bench, &objects, true, &[]);
+    assert_eq!(ours, calls(&bench, &objects, false, &[]));
+    assert_eq!(count(&ours, "hipRegisterManagedVar"), 2, "{ours}");
+    let listing = bench
+        .offlink()
+        .arg("inspect")
+        .arg(bench.path("ours"))
+        .succeeds();
+    assert!(
+        listing.contains("hip     amdgcn-amd-amdhsa gfx90a"),
+        "{listing}"
+    );
+}
+
+/// Under device LTO clang's own wrapper drops hidden kernels; every kernel that
+/// is registered here is in the image, or the link would have failed.
+#[test]
+fn hidden_kernels_survive_device_lto() {
+    let bench = Workbench::new();
+    for language in [CUDA, HIP] {
+        let objects = objects(&bench, language, &[LTO, "-fvisibility=hidden"]);
+        let printed = calls(&bench, &objects, true, &[]);
+        assert_eq!(
+            count(&printed, "cudaRegisterFunction") + count(&printed, "hipRegisterFunction"),
+            8
+        );
+    }
+}
+
+#[test]
+fn compressed_images_and_embedded_ptx() {
+    let bench = Workbench::new();
+    let cuda = objects(&bench, CUDA, &[LTO]);
+    calls(
+        &bench,
+        &cuda,
+        true,
+        &["-Wl,--offlink-compress", "-Wl,--offlink-embed-ptx"],
+    );
+    let listing = bench
+        .offlink()
+        .arg("inspect")
+        .arg(bench.path("ours"))
+        .succeeds();
+    assert!(
+        listing.contains("2 images") && listing.contains(" PTX "),
+        "{listing}"
+    );
+    let hip = objects(&bench, HIP, &[]);
+    calls(&bench, &hip, true, &[]);
+    let plain = std::fs::metadata(bench.path("ours"))
+        .expect("the program")
+        .len();
+    calls(&bench, &hip, true, &["-Wl,--offlink-compress"]);
+    let small = std::fs::metadata(bench.path("ours"))
+        .expect("the program")
+        .len();
+    assert!(small < plain, "{small} bytes compressed, {plain} not");
+    let listing = bench
+        .offlink()
+        .arg("inspect")
+        .arg(bench.path("ours"))
+        .succeeds();
+    assert!(
+        listing.contains("hip     amdgcn-amd-amdhsa gfx90a"),
+        "{listing}"
+    );
+}
+
+/// OpenMP, CUDA and HIP objects: each kind is registered with its own runtime.
+#[test]
+fn kinds_mix_in_one_program() {
+    let bench = Workbench::new();
+    let [first, _, runtime] = objects(&bench, CUDA, &[]);
+    let packed = pack(
+        &bench,
+        &[CPU.image(&bitcode(&bench, "saxpy", CPU))],
+        "openmp.bin",
+    );
+    let openmp = bench.path("openmp.o");
+    let entry = "static struct { unsigned long reserved; unsigned short version, kind; unsigned flags; \
+        const void *address; const char *name; unsigned long size, data; void *auxiliary; } entry \
+        __attribute__((section(\"llvm_offload_entries\"), used, aligned(8))) = \
+        {0, 1, 1, 0, &entry, \"saxpy\"};\n";
+    bench
+        .command("clang-22")
+        .args([
+            "-Xclang",
+            &format!("-fembed-offload-object={}", packed.display()),
+        ])
+        .args(["-c", "-o"])
+        .arg(&openmp)
+        .arg(bench.write("openmp.c", entry))
+        .succeeds_silently();
+    // One unit of each language: their functions have the same names.
+    let hip = bench.path("hip.o");
+    let kernel = "#include \"declarations.h\"\n__global__ void other(int *out) { *out = 1; }\n";
+    bench
+        .command("clang++-22")
+        .args(HIP)
+        .args(["--offload-new-driver", "-fgpu-rdc", "-nogpulib", "-c", "-o"])
+        .arg(&hip)
+        .arg("-I")
+        .arg(source("."))
+        .arg(bench.write("hip.hip", kernel))
+        .succeeds_silently();
+    let second = bench.path("second-cuda.o");
+    let printed = calls(&bench, &[first, second, openmp, hip, runtime], true, &[]);
+    assert_eq!(count(&printed, "tgt_register_lib images=1"), 1, "{printed}");
+    assert_eq!(count(&printed, "cudaRegisterFunction"), 8, "{printed}");
+    assert_eq!(count(&printed, "hipRegisterFunction"), 1, "{printed}");
+}
