@@ -6,9 +6,32 @@ use std::path::PathBuf;
 use crate::device_code::{CPU, bitcode, pack};
 use crate::workbench::{Run, Workbench, cuda, offlink, repository};
 
-const CUDA: &[&str] = &["-xcuda", "-nocudainc", "-nocudalib", "--offload-arch=sm_90"];
-const HIP: &[&str] = &["-xhip", "-nogpuinc", "--offload-arch=gfx90a"];
+const CUDA: &[&str] = &["--offload-arch=sm_90"];
+const HIP: &[&str] = &["--offload-arch=gfx90a"];
 const LTO: &str = "-foffload-lto";
+const BOTH: &[Unit] = &[Unit::First, Unit::Second];
+
+#[derive(Clone, Copy, Debug)]
+pub enum Language {
+    Cuda,
+    Hip,
+}
+
+/// The translation units of the fixture.
+#[derive(Clone, Copy, Debug)]
+pub enum Unit {
+    First,
+    Second,
+}
+
+impl Language {
+    fn flags(self) -> [&'static str; 3] {
+        match self {
+            Language::Cuda => ["-xcuda", "-nocudainc", "-nocudalib"],
+            Language::Hip => ["-xhip", "-nogpuinc", "-nogpulib"],
+        }
+    }
+}
 
 fn source(name: &str) -> PathBuf {
     repository()
@@ -16,41 +39,44 @@ fn source(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// The two translation units of one language, and the stand-in.
-fn objects(bench: &Workbench, language: &[&str], more: &[&str]) -> [PathBuf; 3] {
-    let units = ["first", "second"].map(|name| {
-        let object = bench.path(format!("{name}-{}.o", &language[0][2..]));
+/// The units compiled for host and devices, and the stand-in.
+pub fn objects(
+    bench: &Workbench,
+    language: Language,
+    flags: &[&str],
+    units: &[Unit],
+) -> Vec<PathBuf> {
+    let mut objects = vec![bench.path("runtime.o")];
+    bench
+        .command("cc")
+        .args(["-c", "-o", "runtime.o"])
+        .arg(source("runtime.c"))
+        .succeeds_silently();
+    for unit in units {
+        let name = format!("{unit:?}").to_lowercase();
+        let object = bench.path(format!("{name}-{language:?}.o"));
         bench
             .command("clang++-22")
-            .args(language)
-            .args(more)
-            .args(["--offload-new-driver", "-fgpu-rdc", "-O1", "-nogpulib"])
+            .args(language.flags())
+            .args(["--offload-new-driver", "-fgpu-rdc", "-O1"])
             .args([
                 "-Wno-unknown-cuda-version",
                 "-Wno-unused-command-line-argument",
-                "-c",
-                "-o",
             ])
-            .arg(&object)
             .arg(format!("--cuda-path={}", cuda().display()))
+            .args(flags)
+            .args(["-c", "-o"])
+            .arg(&object)
             .arg(source(&format!("{name}.cu")))
             .succeeds_silently();
-        object
-    });
-    let runtime = bench.path("runtime.o");
-    bench
-        .command("cc")
-        .args(["-c", "-o"])
-        .arg(&runtime)
-        .arg(source("runtime.c"))
-        .succeeds_silently();
-    let [first, second] = units;
-    [first, second, runtime]
+        objects.push(object);
+    }
+    objects
 }
 
 /// Links with clang, whose wrapper is offlink or its own; returns what the
 /// program prints, without addresses.
-fn calls(bench: &Workbench, objects: &[PathBuf], ours: bool, more: &[&str]) -> String {
+pub fn calls(bench: &Workbench, objects: &[PathBuf], ours: bool, more: &[&str]) -> String {
     let program = bench.path(if ours { "ours" } else { "theirs" });
     let mut clang = bench.command("clang++-22");
     if ours {
@@ -96,7 +122,7 @@ fn count(printed: &str, call: &str) -> usize {
 #[test]
 fn cuda_makes_the_calls_that_llvm_makes() {
     let bench = Workbench::new();
-    let objects = objects(&bench, CUDA, &[]);
+    let objects = objects(&bench, Language::Cuda, CUDA, BOTH);
     let ours = calls(&bench, &objects, true, &[]);
     assert_eq!(ours, calls(&bench, &objects, false, &[]));
     assert_eq!(count(&ours, "cudaRegisterFunction"), 8, "{ours}");
@@ -114,7 +140,7 @@ fn cuda_makes_the_calls_that_llvm_makes() {
 #[test]
 fn hip_makes_the_calls_that_llvm_makes() {
     let bench = Workbench::new();
-    let objects = objects(&bench, HIP, &[]);
+    let objects = objects(&bench, Language::Hip, HIP, BOTH);
     let ours = calls(&bench, &objects, true, &[]);
     assert_eq!(ours, calls(&bench, &objects, false, &[]));
     assert_eq!(count(&ours, "hipRegisterManagedVar"), 2, "{ours}");
@@ -134,8 +160,9 @@ fn hip_makes_the_calls_that_llvm_makes() {
 #[test]
 fn hidden_kernels_survive_device_lto() {
     let bench = Workbench::new();
-    for language in [CUDA, HIP] {
-        let objects = objects(&bench, language, &[LTO, "-fvisibility=hidden"]);
+    for (language, flags) in [(Language::Cuda, CUDA), (Language::Hip, HIP)] {
+        let flags = [flags, &[LTO, "-fvisibility=hidden"]].concat();
+        let objects = objects(&bench, language, &flags, BOTH);
         let printed = calls(&bench, &objects, true, &[]);
         assert_eq!(
             count(&printed, "cudaRegisterFunction") + count(&printed, "hipRegisterFunction"),
@@ -147,7 +174,7 @@ fn hidden_kernels_survive_device_lto() {
 #[test]
 fn compressed_images_and_embedded_ptx() {
     let bench = Workbench::new();
-    let cuda = objects(&bench, CUDA, &[LTO]);
+    let cuda = objects(&bench, Language::Cuda, &[CUDA, &[LTO]].concat(), BOTH);
     calls(
         &bench,
         &cuda,
@@ -163,7 +190,7 @@ fn compressed_images_and_embedded_ptx() {
         listing.contains("2 images") && listing.contains(" PTX "),
         "{listing}"
     );
-    let hip = objects(&bench, HIP, &[]);
+    let hip = objects(&bench, Language::Hip, HIP, BOTH);
     calls(&bench, &hip, true, &[]);
     let plain = std::fs::metadata(bench.path("ours"))
         .expect("the program")
@@ -188,7 +215,7 @@ fn compressed_images_and_embedded_ptx() {
 #[test]
 fn kinds_mix_in_one_program() {
     let bench = Workbench::new();
-    let [first, _, runtime] = objects(&bench, CUDA, &[]);
+    let mut objects = objects(&bench, Language::Cuda, CUDA, BOTH);
     let packed = pack(
         &bench,
         &[CPU.image(&bitcode(&bench, "saxpy", CPU))],
@@ -214,15 +241,16 @@ fn kinds_mix_in_one_program() {
     let kernel = "#include \"declarations.h\"\n__global__ void other(int *out) { *out = 1; }\n";
     bench
         .command("clang++-22")
+        .args(Language::Hip.flags())
         .args(HIP)
-        .args(["--offload-new-driver", "-fgpu-rdc", "-nogpulib", "-c", "-o"])
+        .args(["--offload-new-driver", "-fgpu-rdc", "-c", "-o"])
         .arg(&hip)
         .arg("-I")
         .arg(source("."))
         .arg(bench.write("hip.hip", kernel))
         .succeeds_silently();
-    let second = bench.path("second-cuda.o");
-    let printed = calls(&bench, &[first, second, openmp, hip, runtime], true, &[]);
+    objects.extend([openmp, hip]);
+    let printed = calls(&bench, &objects, true, &[]);
     assert_eq!(count(&printed, "tgt_register_lib images=1"), 1, "{printed}");
     assert_eq!(count(&printed, "cudaRegisterFunction"), 8, "{printed}");
     assert_eq!(count(&printed, "hipRegisterFunction"), 1, "{printed}");

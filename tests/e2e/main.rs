@@ -16,6 +16,7 @@ mod input_forms;
 mod inspect;
 mod llvm_choice;
 mod make_link;
+mod matrix;
 mod missing_kernel;
 mod no_ptxas;
 mod nvidia_inputs;
