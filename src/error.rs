@@ -5,8 +5,10 @@ use crate::mapped_file::ReadError;
 use crate::output_file::OutputError;
 use crate::pipeline::bundle::BundleError;
 use crate::pipeline::device::DeviceError;
+use crate::pipeline::device_product::ProductError;
 use crate::pipeline::group::GroupError;
 use crate::pipeline::host_link::HostLinkError;
+use crate::pipeline::override_image::OverrideError;
 use crate::pipeline::plan::PlanError;
 use crate::pipeline::register::RegisterError;
 use crate::pipeline::scan::ScanError;
@@ -49,6 +51,12 @@ pub enum Error {
     /// Device code can't be linked for its target.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A finished image can't be taken.
+    #[error(transparent)]
+    Override(#[from] OverrideError),
+    /// The images can't be written in place of a program.
+    #[error(transparent)]
+    Product(#[from] ProductError),
     /// A device link failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

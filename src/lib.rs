@@ -10,6 +10,7 @@
 
 mod cli;
 mod device_input;
+mod device_setting;
 mod error;
 mod image_argument;
 mod inspect;
@@ -21,7 +22,9 @@ mod process;
 mod report;
 mod request;
 mod target;
+mod time_trace;
 mod toolchain;
+mod wrapper_request;
 
 pub use error::Error;
 

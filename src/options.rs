@@ -1,6 +1,7 @@
 //! offlink's own options, which start with `--offlink-` wherever they stand in
 //! a foreign command line, and their environment variables.
 
+use crate::device_setting::DeviceSetting;
 use crate::image_argument::{ImageArgument, ImageArgumentError};
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
@@ -14,6 +15,10 @@ pub struct Options {
     pub images: Vec<ImageArgument>,
     /// How device code is linked.
     pub device: DeviceOptions,
+    /// What differs between device links.
+    pub device_settings: Vec<DeviceSetting>,
+    /// Options for LLVM itself, such as `-inline-threshold=10`.
+    pub llvm_options: Vec<String>,
     /// The most device links at a time; as many as there are cores by default.
     pub jobs: Option<NonZeroUsize>,
     /// What is compressed.
@@ -48,6 +53,10 @@ pub struct DeviceOptions {
     pub opt_level: u8,
     /// The tools that were named; the others are looked for.
     pub tools: ToolPaths,
+    /// Arguments for ptxas, behind offlink's own.
+    pub ptxas_arguments: Vec<OsString>,
+    /// Arguments for the linker of the images, behind offlink's own.
+    pub linker_arguments: Vec<OsString>,
 }
 
 impl Default for DeviceOptions {
@@ -56,6 +65,8 @@ impl Default for DeviceOptions {
             emit: Emit::Image,
             opt_level: 3,
             tools: ToolPaths::default(),
+            ptxas_arguments: Vec::new(),
+            linker_arguments: Vec::new(),
         }
     }
 }

@@ -46,6 +46,12 @@ pub fn note(message: &str) {
     eprintln!("offlink: note: {}", one_line(message));
 }
 
+/// Prints lines on stderr as they are: what clang-linker-wrapper's options ask
+/// to see, where that program prints it.
+pub fn commands(lines: &str) {
+    eprint!("{lines}");
+}
+
 /// Prints a text that the user asked for on stdout.
 ///
 /// # Errors

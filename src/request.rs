@@ -1,6 +1,7 @@
 //! What a link line means, whichever program it was written for.
 
 use crate::options::Options;
+use crate::wrapper_request::WrapperRequest;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -17,6 +18,8 @@ pub struct Request {
     pub options: Options,
     /// The host's triple; that of x86-64 Linux when the line doesn't say.
     pub host_triple: Option<String>,
+    /// What clang-linker-wrapper's own options ask for; nothing in other lines.
+    pub wrapper: WrapperRequest,
 }
 
 /// The program that a line is written for.

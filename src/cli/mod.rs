@@ -78,6 +78,15 @@ pub enum UsageError {
         /// What it should be.
         expected: &'static str,
     },
+    /// An option of a peer stands last, and its value is missing.
+    #[error("option '{option}' needs an argument behind it")]
+    NoArgument {
+        /// The option.
+        option: String,
+    },
+    /// Options of a peer that don't go together.
+    #[error("{0}")]
+    Contradiction(String),
     /// An option of a peer that offlink does not carry out.
     #[error("clang-linker-wrapper's option '{0}' is not supported; nothing was linked")]
     Unsupported(String),

@@ -2,6 +2,7 @@
 //! registration object.
 
 use super::scan::Scanned;
+use super::work_dir::WorkDir;
 use crate::cli::quote_response_file;
 use crate::output_file::{self, OutputError};
 use crate::request::{Request, Style};
@@ -46,11 +47,11 @@ pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
     }
     // The file must outlive this process, so it can't be a temporary one that
     // is removed at its end; the linker runs as a child instead.
-    let dir = match super::work_dir::WorkDir::new(None) {
+    let dir = match WorkDir::new(None, "offlink") {
         Ok(dir) => dir,
         Err(error) => return start(std::io::Error::other(error)),
     };
-    match run_line(linker, request.arguments.clone(), request.style, dir.path()) {
+    match run_line(linker, request.arguments.clone(), request.style, &dir) {
         Ok(status) => {
             drop(dir);
             std::process::exit(raw_code(status).into())
@@ -68,10 +69,10 @@ pub fn run(
     request: &Request,
     scanned: &Scanned,
     objects: &[PathBuf],
-    dir: &Path,
+    work_dir: &WorkDir,
 ) -> Result<ExitStatus, HostLinkError> {
     let arguments = arguments(request, &scanned.device_arguments, objects);
-    run_line(linker, arguments, request.style, dir)
+    run_line(linker, arguments, request.style, work_dir)
 }
 
 /// The host linker's line: the registration objects before all other inputs, so
@@ -119,12 +120,12 @@ fn run_line(
     linker: &Path,
     mut arguments: Vec<OsString>,
     style: Style,
-    dir: &Path,
+    work_dir: &WorkDir,
 ) -> Result<ExitStatus, HostLinkError> {
     if length(&arguments) > LONG_LINE {
         // lld's generic driver looks for its flavor before it reads files.
         let kept = if style == Style::LldFlavor { 2 } else { 0 };
-        let file = dir.join("host-link.rsp");
+        let file = work_dir.file("host-link.rsp");
         output_file::write_bytes(&file, &quote_response_file(&arguments[kept..]))?;
         arguments.truncate(kept);
         let mut reference = OsString::from("@");

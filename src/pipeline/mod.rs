@@ -4,22 +4,32 @@
 
 pub mod bundle;
 pub mod device;
+pub mod device_product;
 pub mod dry_run;
 pub mod extract;
 pub mod group;
 pub mod host_link;
+pub mod llvm_commands;
+pub mod override_image;
 pub mod plan;
 pub mod register;
 pub mod scan;
 pub mod select;
 pub mod symbols;
+mod transcript;
 pub mod verify;
 pub mod work_dir;
+pub mod wrapped_module;
 
 use crate::Error;
 use crate::request::{OutputKind, Request};
+use crate::time_trace::TimeTrace;
 use crate::toolchain::Toolchain;
+use llvm_commands::Origin;
+use std::path::Path;
 use std::process::ExitCode;
+use transcript::Transcript;
+use work_dir::WorkDir;
 
 /// Carries a link out: device code is linked, registered and verified, and the
 /// host linker makes the output. A line without device code goes straight to
@@ -30,45 +40,127 @@ use std::process::ExitCode;
 /// # Errors
 /// [`Error`] when a phase fails; the output does not exist then.
 pub fn link(request: &Request) -> Result<ExitCode, Error> {
+    let mut trace = TimeTrace::start();
+    let outcome = link_in_phases(request, &mut trace);
+    if let Some(wanted) = &request.wrapper.time_trace {
+        trace.write(wanted)?;
+    }
+    outcome
+}
+
+fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, Error> {
     let toolchain = Toolchain::new(&request.options.device.tools, &request.arguments);
-    let host_linker = toolchain.host_linker(request.style)?;
     if request.line.output_kind == OutputKind::NotALink {
-        return Err(host_link::exec(&host_linker, request).into());
+        return pass_through(request, &toolchain, trace);
     }
-    let scanned = scan::scan(&request.line, &request.options.images)?;
-    if !scanned.concerns_devices() {
-        return Err(host_link::exec(&host_linker, request).into());
+    let wrapper = &request.wrapper;
+    let scanned = trace.phase("scan", || {
+        scan::scan(&request.line, &request.options.images)
+    })?;
+    let is_for_devices = wrapper.is_device_only() || !wrapper.overrides.is_empty();
+    if !scanned.concerns_devices() && !is_for_devices {
+        return pass_through(request, &toolchain, trace);
     }
-    if request.line.output_kind == OutputKind::Relocatable {
+    if request.line.output_kind == OutputKind::Relocatable && !wrapper.is_device_only() {
         return Err(Error::Relocatable {
             output: request.line.output.clone(),
         });
     }
-    let selected = select::select(&scanned, request)?;
-    verify::has_device_code(&selected)?;
+    let mut selected = trace.phase("select", || select::select(&scanned, request))?;
+    if !is_for_devices {
+        verify::has_device_code(&selected)?;
+    }
     if request.options.dry_run {
+        let host_linker = toolchain.host_linker(request.style)?;
         let commands = dry_run::commands(selected, request, &scanned, &host_linker)?;
         crate::report::print(&commands)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let groups = group::by_target(selected.device)?;
-    let plan = plan::plan(groups, &selected.entries, &request.options)?;
-    let work_dir = work_dir::WorkDir::new(request.options.save_temps.as_deref())?;
-    let dir = work_dir.path();
-    let images = device::link_all(&plan, &toolchain, request, dir)?;
+    let device_code = std::mem::take(&mut selected.device);
+    let origins: Vec<Origin> = device_code.iter().map(Origin::of).collect();
+    let plan = if wrapper.overrides.is_empty() {
+        let groups = group::by_target(device_code)?;
+        plan::plan(groups, &selected.entries, &request.options)?
+    } else {
+        override_image::plan(&wrapper.overrides)?
+    };
+    let work_dir = work_dir(request)?;
+    let transcript = Transcript::new(request, &plan, &origins, &toolchain, &work_dir);
+    transcript.device_links()?;
+    if wrapper.dry_run {
+        transcript.rest_of_dry_run(&scanned)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let images = trace.phase("device links", || {
+        device::link_all(&plan, &toolchain, request, &work_dir)
+    })?;
     for warning in images.iter().filter_map(device::DeviceImage::warning) {
         crate::report::warning(&warning);
     }
+    transcript.images(&images)?;
+    if wrapper.is_device_only() {
+        trace.phase("write", || device_product::write(&images, request))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let compress = request.options.compress;
-    let objects = register::write(&images, compress, request.host_triple.as_deref(), dir)?;
-    let status = host_link::run(&host_linker, request, &scanned, &objects, dir)?;
+    let host_triple = request.host_triple.as_deref();
+    let objects = trace.phase("register", || {
+        register::write(&images, compress, host_triple, &work_dir)
+    })?;
+    transcript.modules(&images)?;
+    let host_linker = toolchain.host_linker(request.style)?;
+    transcript.host_link(&host_linker, &scanned, &objects);
+    let status = trace.phase("host link", || {
+        host_link::run(&host_linker, request, &scanned, &objects, &work_dir)
+    })?;
     if !status.success() {
         return Ok(host_link::exit_code(status));
     }
-    if let Err(error) = verify::verify(&request.line.output, &selected.entries, &images) {
+    let verified = trace.phase("verify", || {
+        verify::verify(&request.line.output, &selected.entries, &images)
+    });
+    if let Err(error) = verified {
         // An output that can't work must not be taken for one that can.
         let _ = std::fs::remove_file(&request.line.output);
         return Err(error.into());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Hands the line to the host linker as it came; returns only if it is not to be
+/// run or can't be.
+fn pass_through(
+    request: &Request,
+    toolchain: &Toolchain,
+    trace: &TimeTrace,
+) -> Result<ExitCode, Error> {
+    let host_linker = toolchain.host_linker(request.style)?;
+    let wrapper = &request.wrapper;
+    if wrapper.dry_run || wrapper.verbose {
+        let line = llvm_commands::host_line(&host_linker, &request.arguments);
+        crate::report::commands(&line);
+    }
+    if wrapper.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(wanted) = &wrapper.time_trace {
+        trace.write(wanted)?;
+    }
+    Err(host_link::exec(&host_linker, request).into())
+}
+
+/// Where intermediate files go. Those of clang-linker-wrapper's `--save-temps`
+/// lie beside the output and carry its name.
+fn work_dir(request: &Request) -> Result<WorkDir, Error> {
+    let output = &request.line.output;
+    let beside_output = output
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let own = request.options.save_temps.as_deref();
+    let keep = own.or_else(|| request.wrapper.save_temps.then_some(beside_output));
+    let is_wrapper = request.wrapper != crate::wrapper_request::WrapperRequest::default();
+    let name = output.file_name().filter(|_| is_wrapper);
+    let stem = name.map_or("offlink".into(), |name| name.to_string_lossy());
+    Ok(WorkDir::new(keep, &stem)?)
 }

@@ -80,6 +80,17 @@ pub enum PlanError {
         /// What the code is.
         found: ImageFormat,
     },
+    /// Bitcode is asked for, but the runtime of this kind does not compile it.
+    #[error(
+        "bitcode images are for OpenMP, but '{origin}' has device code of kind {kind}; leave out \
+         --embed-bitcode"
+    )]
+    BitcodeForKind {
+        /// Where the code is.
+        origin: String,
+        /// The offload kind.
+        kind: &'static str,
+    },
     /// PTX is to be kept for newer GPUs, but there is none that they take.
     #[error(
         "--offlink-embed-ptx needs CUDA code for a plain architecture such as sm_90: PTX of \
@@ -98,13 +109,38 @@ pub fn plan(groups: Vec<Group>, entries: &Entries, options: &Options) -> Result<
     let mut jobs = Vec::new();
     for group in groups {
         let exports = exports(&group.target, entries);
-        jobs.extend(jobs_of(group, exports, &options.device)?);
+        let mut device = options.device_for(group.target.triple());
+        if device.emit == Emit::Bitcode {
+            device.emit = emit_where_bitcode_is_asked_for(&group)?;
+        }
+        jobs.extend(jobs_of(group, exports, &device)?);
     }
     if options.embed_ptx {
         let ptx = newest_as_ptx(&jobs).ok_or(PlanError::NoPlainArch)?;
         jobs.push(ptx);
     }
     Ok(Plan { jobs })
+}
+
+/// Runtimes of OpenMP compile bitcode for GPUs, but those of CPUs, CUDA and HIP
+/// don't.
+///
+/// # Errors
+/// [`PlanError::BitcodeForKind`] for code of CUDA or HIP.
+fn emit_where_bitcode_is_asked_for(group: &Group) -> Result<Emit, PlanError> {
+    if matches!(group.target.device(), Device::X86_64(_)) {
+        return Ok(Emit::Image);
+    }
+    let other = group
+        .inputs
+        .iter()
+        .find(|input| input.kind != OffloadKind::OpenMp);
+    other.map_or(Ok(Emit::Bitcode), |input| {
+        Err(PlanError::BitcodeForKind {
+            origin: input.source.clone(),
+            kind: input.kind.as_str(),
+        })
+    })
 }
 
 /// The jobs for one group: at most one link, and the images that are passed on

@@ -3,6 +3,7 @@
 use super::bundle::{self, BundleError, Described};
 use super::device::DeviceImage;
 use super::group::REGISTERED;
+use super::work_dir::WorkDir;
 use crate::mapped_file::{self, ReadError};
 use crate::options::Compress;
 use crate::output_file::{self, OutputError};
@@ -34,7 +35,7 @@ pub enum RegisterError {
     Read(#[from] ReadError),
 }
 
-/// Writes an object for each kind that has images into `dir` and returns their
+/// Writes an object for each kind that has images and returns their
 /// paths, by kind in ascending order.
 ///
 /// # Errors
@@ -44,7 +45,7 @@ pub fn write(
     images: &[DeviceImage],
     compress: Compress,
     host_triple: Option<&str>,
-    dir: &Path,
+    work_dir: &WorkDir,
 ) -> Result<Vec<PathBuf>, RegisterError> {
     let host = host_triple.unwrap_or(DEFAULT_HOST);
     let mut objects = Vec::new();
@@ -57,11 +58,11 @@ pub fn write(
         if of_kind.is_empty() {
             continue;
         }
-        let object = dir.join(format!("offlink.{}.o", kind.as_str()));
+        let object = object_file(kind, work_dir);
         if kind == OffloadKind::OpenMp {
             write_openmp(&of_kind, host, &object)?;
         } else {
-            let container = dir.join(format!("offlink.{}.bundle", kind.as_str()));
+            let container = container_file(kind, work_dir);
             output_file::write(&container, |out| {
                 bundle::write(kind, &of_kind, compress, host, out).map_err(RegisterError::from)
             })?;
@@ -70,6 +71,20 @@ pub fn write(
         objects.push(object);
     }
     Ok(objects)
+}
+
+/// The object that registers the images of a kind, by the name that LLVM's
+/// wrapper has for it.
+pub fn object_file(kind: OffloadKind, work_dir: &WorkDir) -> PathBuf {
+    work_dir.file(&format!("{}.image.wrapper.o", kind.as_str()))
+}
+
+/// The container of the images of CUDA or HIP.
+pub fn container_file(kind: OffloadKind, work_dir: &WorkDir) -> PathBuf {
+    work_dir.file(match kind {
+        OffloadKind::Cuda => "fatbin",
+        _ => "hipfb",
+    })
 }
 
 /// Writes the object for images of OpenMP, each in an offload binary of its own.

@@ -1,6 +1,6 @@
 //! Reading the result back: what the host code expects must be in it.
 
-use super::device::DeviceImage;
+use super::device::{DeviceImage, ImageSymbols};
 use super::select::{Entries, Selected};
 use offlink_bundle::entry::{self, OffloadEntry};
 use offlink_bundle::image;
@@ -178,8 +178,13 @@ impl Definitions {
                 target: image.target.to_string(),
                 source,
             };
-            let kernels = image::kernels(&image.data).map_err(failed)?;
-            let all = image::device_symbols(&image.data).map_err(failed)?;
+            let ImageSymbols { kernels, all } = match &image.symbols {
+                Some(symbols) => symbols.clone(),
+                None => ImageSymbols {
+                    kernels: image::kernels(&image.data).map_err(failed)?,
+                    all: image::device_symbols(&image.data).map_err(failed)?,
+                },
+            };
             for kind in &image.kinds {
                 let symbols = definitions.0.entry(kind.number()).or_default();
                 symbols.kernels.extend(kernels.iter().cloned());

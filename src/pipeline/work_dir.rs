@@ -4,11 +4,17 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use thiserror::Error;
 
-/// A directory for temporary files: removed at the end, also after a failure,
-/// unless the user named one.
+/// A place for intermediate files.
 #[derive(Debug)]
-pub enum WorkDir {
-    /// Removed at the end.
+pub struct WorkDir {
+    place: Place,
+    /// What the names of all files begin with.
+    stem: String,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Removed at the end, also after a failure.
     Temporary(TempDir),
     /// Kept.
     Kept(PathBuf),
@@ -29,33 +35,42 @@ fn place(path: Option<&Path>) -> String {
 
 impl WorkDir {
     /// Makes `keep`, or a new directory where the system has its temporary
-    /// files.
+    /// files, which is removed at the end. The names of all files will begin
+    /// with `stem`.
     ///
     /// # Errors
     /// [`WorkDirError`] when that fails.
-    pub fn new(keep: Option<&Path>) -> Result<Self, WorkDirError> {
+    pub fn new(keep: Option<&Path>, stem: &str) -> Result<Self, WorkDirError> {
         let failed = |source| WorkDirError {
             path: keep.map(Path::to_owned),
             source,
         };
-        match keep {
+        let place = match keep {
             Some(path) => {
                 std::fs::create_dir_all(path).map_err(failed)?;
-                Ok(Self::Kept(path.into()))
+                Place::Kept(path.into())
             }
             None => tempfile::Builder::new()
                 .prefix("offlink-")
                 .tempdir()
-                .map(Self::Temporary)
-                .map_err(failed),
-        }
+                .map(Place::Temporary)
+                .map_err(failed)?,
+        };
+        let stem = stem.into();
+        Ok(Self { place, stem })
     }
 
-    /// The directory.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Temporary(dir) => dir.path(),
-            Self::Kept(path) => path,
+    /// The path of the file `<stem>.<name>`.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(format!("{}.{name}", self.stem))
+    }
+
+    fn path(&self) -> &Path {
+        match &self.place {
+            Place::Temporary(dir) => dir.path(),
+            // The current directory goes without saying in names.
+            Place::Kept(path) if path == Path::new(".") => Path::new(""),
+            Place::Kept(path) => path,
         }
     }
 }

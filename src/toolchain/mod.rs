@@ -122,6 +122,32 @@ impl Toolchain {
         search.finish()
     }
 
+    /// fatbinary, which is only printed: by its bare name where there is none.
+    pub fn fatbinary(&self) -> PathBuf {
+        let tool = self.cuda_tool("fatbinary", None, "");
+        tool.map_or_else(|_| "fatbinary".into(), |tool| tool.path)
+    }
+
+    /// A tool of LLVM's that is only printed: beside the program that started
+    /// this one, which is clang if offlink stands in for its wrapper; else from
+    /// PATH, and by its bare name where there is none.
+    pub fn llvm_tool(&self, name: &'static str) -> PathBuf {
+        let mut search = Search::new(name, "");
+        let parent = format!("/proc/{}/exe", std::os::unix::process::parent_id());
+        if let Ok(program) = std::fs::read_link(parent)
+            && let Some(dir) = program.parent()
+        {
+            search.dir(dir, &[name]);
+        }
+        let versioned = ["", "-23", "-22", "-21", "-20", "-19"].map(|end| format!("{name}{end}"));
+        search.path_variable(&versioned.each_ref().map(String::as_str));
+        // Names in PATH may carry versions, and be links to plain names.
+        search.finish().map_or_else(
+            |_| name.into(),
+            |tool| tool.path.canonicalize().unwrap_or(tool.path),
+        )
+    }
+
     /// The compiler driver that links CPU images: the host linker if that is a
     /// driver, else the one in PATH, so that a link makes the same image whoever
     /// asks for it.

@@ -40,7 +40,11 @@ pub fn is_generic_driver(program: &Path) -> bool {
 pub fn undefined_symbols(stderr: &str) -> Vec<String> {
     let mut symbols: Vec<String> = Vec::new();
     for line in stderr.lines() {
-        let Some((_, symbol)) = line.split_once("undefined symbol: ") else {
+        let Some((_, complaint)) = line.split_once("undefined ") else {
+            continue;
+        };
+        // The symbol's visibility may stand between.
+        let Some((_, symbol)) = complaint.split_once("symbol: ") else {
             continue;
         };
         if !symbols.iter().any(|known| known == symbol) {
@@ -81,5 +85,7 @@ mod tests {
     fn undefined_symbols_are_found_once() {
         let stderr = "ld.lld: error: undefined symbol: ext\n>>> referenced by a.o\nld.lld: error: undefined symbol: ext\n";
         assert_eq!(undefined_symbols(stderr), ["ext"]);
+        let hidden = "rust-lld: error: undefined protected symbol: far_away\n";
+        assert_eq!(undefined_symbols(hidden), ["far_away"]);
     }
 }

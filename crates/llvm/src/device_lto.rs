@@ -216,6 +216,10 @@ fn finish(
     }
     machine::optimise(machine, image, options.opt_level).map_err(failed)?;
     let undefined = undefined::undefined(image, &options.triple);
+    let mut defined: Vec<String> = retain::visible(image)
+        .map(|global| undefined::text(global.name()))
+        .collect();
+    defined.sort();
     let code = machine::emit(machine, image, options).map_err(failed)?;
     let messages = diagnostics.take_errors();
     if !messages.is_empty() {
@@ -227,6 +231,7 @@ fn finish(
     Ok(Compiled {
         code,
         kernels,
+        defined,
         undefined,
         warnings: diagnostics.take_warnings(),
         declared_ptx: None,

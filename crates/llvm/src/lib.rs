@@ -11,6 +11,7 @@
 mod attributes;
 mod bitcode;
 mod callseq;
+mod configure;
 mod device_lto;
 mod diagnostics;
 mod error;
@@ -26,6 +27,7 @@ mod undefined;
 mod worker;
 
 pub use bitcode::{BitcodeError, Identification, is_bitcode};
+pub use configure::ConfigureError;
 pub use device_lto::compile;
 pub use error::Error;
 pub use library::{Library, LoadError, Version};

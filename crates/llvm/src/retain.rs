@@ -53,6 +53,13 @@ pub(crate) fn internalise(module: &Module<'_>, options: &Options) {
     }
 }
 
+/// The definitions that can be found by name from outside.
+pub(crate) fn visible<'m>(module: &'m Module<'_>) -> impl Iterator<Item = Global<'m>> {
+    ir::globals(module)
+        .into_iter()
+        .filter(|&global| !is_fixed(global))
+}
+
 /// The definitions that the host finds by name: kernels, exports and externally initialised variables.
 fn looked_up<'m>(module: &'m Module<'_>, options: &Options) -> HashSet<Global<'m>> {
     let exports: HashSet<&[u8]> = options.exports.iter().map(|name| name.as_bytes()).collect();

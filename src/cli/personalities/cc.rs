@@ -4,6 +4,7 @@ use crate::cli::tokens::Token;
 use crate::cli::{UsageError, ld_line, own_options};
 use crate::options::{Options, strip_prefix};
 use crate::request::{LinkLine, OutputKind, Request, Style};
+use crate::wrapper_request::WrapperRequest;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -21,6 +22,7 @@ pub fn parse(arguments: Vec<OsString>, mut options: Options) -> Result<Request, 
         line,
         options,
         host_triple: None,
+        wrapper: WrapperRequest::default(),
     })
 }
 

@@ -5,6 +5,7 @@ use crate::cli::tokens::Token;
 use crate::cli::{UsageError, ld_line, own_options};
 use crate::options::Options;
 use crate::request::{Request, Style};
+use crate::wrapper_request::WrapperRequest;
 use std::ffi::OsString;
 
 /// Reads an ld line, response files already replaced. `-flavor gnu` up front,
@@ -35,6 +36,7 @@ pub fn parse(arguments: Vec<OsString>, mut options: Options) -> Result<Request, 
         line,
         options,
         host_triple: None,
+        wrapper: WrapperRequest::default(),
     })
 }
 

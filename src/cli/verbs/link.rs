@@ -87,13 +87,14 @@ impl Link {
         };
         let jobs = plan::jobs_of(group, self.export_symbol, &device)?;
         let toolchain = Toolchain::new(&device.tools, &[]);
-        let work_dir = WorkDir::new(options.save_temps.as_deref())?;
+        let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
         let context = Context {
-            library: device::library(&jobs, &toolchain)?,
+            library: device::library(&jobs, &toolchain, &options.llvm_options)?,
             toolchain: &toolchain,
             style: Style::Cc,
             verbose: options.verbose,
-            dir: work_dir.path(),
+            work_dir: &work_dir,
+            llvm_options: &options.llvm_options,
         };
         match device::run_jobs(&jobs, &context, options.jobs)?.as_slice() {
             [image] => Ok(output_file::write_bytes(&self.output, &image.data)?),

@@ -3,10 +3,9 @@
 use super::super::plan::DeviceLink;
 use super::bitcode::{self, Machine};
 use super::error::with_users;
-use super::{Context, DeviceError, Files};
+use super::{Context, DeviceError, Files, Linked};
 use crate::options::Emit;
 use crate::target::Target;
-use bytes::Bytes;
 use offlink_hsaco::{TargetId, lld};
 
 /// Makes the image for the target ID.
@@ -19,17 +18,14 @@ pub(super) fn link(
     link: &DeviceLink,
     context: &Context<'_>,
     files: &Files<'_>,
-) -> Result<Bytes, DeviceError> {
+) -> Result<Linked, DeviceError> {
     let machine = Machine {
         cpu: id.processor().name(),
         features: id.features(),
         first_llvm: id.processor().first_llvm(),
     };
     if link.options.emit == Emit::Bitcode {
-        let emit = offlink_llvm::Emit::Bitcode;
-        return Ok(bitcode::compile(target, &machine, link, emit, context)?
-            .code
-            .into());
+        return bitcode::as_image(target, &machine, link, context);
     }
     let lld = context.toolchain.lld()?;
     let mut objects = Vec::new();
@@ -42,7 +38,8 @@ pub(super) fn link(
     }
     objects.extend(files.write_all(&link.objects, "object.o")?);
     let output = files.path("hsaco");
-    let arguments = lld::arguments(lld::is_generic_driver(&lld.path), &objects, &output);
+    let mut arguments = lld::arguments(lld::is_generic_driver(&lld.path), &objects, &output);
+    arguments.extend(link.options.linker_arguments.iter().cloned());
     lld.run(&arguments, &target.to_string()).map_err(|error| {
         match lld::undefined_symbols(error.stderr()) {
             symbols if symbols.is_empty() => error.into(),
@@ -52,5 +49,5 @@ pub(super) fn link(
             },
         }
     })?;
-    files.read(&output)
+    Ok(files.read(&output)?.into())
 }

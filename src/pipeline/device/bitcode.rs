@@ -1,7 +1,7 @@
 //! The part of a device link that libLLVM does.
 
 use super::super::plan::DeviceLink;
-use super::{Context, DeviceError};
+use super::{Context, DeviceError, ImageSymbols, Linked};
 use crate::pipeline::symbols;
 use crate::report;
 use crate::target::{Device, Target};
@@ -31,7 +31,7 @@ pub(super) fn compile(
 ) -> Result<Compiled, DeviceError> {
     let library = match context.library {
         Some(library) => library,
-        None => context.toolchain.llvm(link.bitcode.iter())?,
+        None => super::open(context.toolchain, &link.bitcode, context.llvm_options)?,
     };
     if library.version().major < machine.first_llvm {
         return Err(DeviceError::LlvmTooOld {
@@ -70,6 +70,33 @@ pub(super) fn compile(
         }
     }
     Ok(compiled)
+}
+
+/// The optimised bitcode as the image, for a runtime that compiles it.
+///
+/// # Errors
+/// [`DeviceError::BitcodeOfObjects`] when some code is not bitcode any more, and
+/// as [`compile`].
+pub(super) fn as_image(
+    target: &Target,
+    machine: &Machine,
+    link: &DeviceLink,
+    context: &Context<'_>,
+) -> Result<Linked, DeviceError> {
+    if let Some(other) = link.ptx.iter().chain(&link.objects).next() {
+        return Err(DeviceError::BitcodeOfObjects {
+            target: target.to_string(),
+            origin: other.source.clone(),
+        });
+    }
+    let compiled = compile(target, machine, link, Emit::Bitcode, context)?;
+    Ok(Linked {
+        data: compiled.code.into(),
+        symbols: Some(ImageSymbols {
+            kernels: compiled.kernels.into_iter().collect(),
+            all: compiled.defined.into_iter().collect(),
+        }),
+    })
 }
 
 /// What the host looks up, and what objects of the link need: that may be

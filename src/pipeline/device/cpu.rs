@@ -3,10 +3,9 @@
 
 use super::super::plan::DeviceLink;
 use super::bitcode::{self, Machine};
-use super::{Context, DeviceError, Files};
+use super::{Context, DeviceError, Files, Linked};
 use crate::options::Emit;
 use crate::target::Target;
-use bytes::Bytes;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +20,7 @@ pub(super) fn link(
     link: &DeviceLink,
     context: &Context<'_>,
     files: &Files<'_>,
-) -> Result<Bytes, DeviceError> {
+) -> Result<Linked, DeviceError> {
     let cpu = if cpu == "generic" { "x86-64" } else { cpu };
     let machine = Machine {
         cpu,
@@ -29,10 +28,7 @@ pub(super) fn link(
         first_llvm: 0,
     };
     if link.options.emit == Emit::Bitcode {
-        let emit = offlink_llvm::Emit::Bitcode;
-        return Ok(bitcode::compile(target, &machine, link, emit, context)?
-            .code
-            .into());
+        return bitcode::as_image(target, &machine, link, context);
     }
     let mut objects = Vec::new();
     if !link.bitcode.is_empty() {
@@ -43,8 +39,12 @@ pub(super) fn link(
     objects.extend(files.write_all(&link.objects, "object.o")?);
     let output = files.path("so");
     let driver = context.toolchain.driver(context.style)?;
-    driver.run(&arguments(&objects, &output), &target.to_string())?;
-    files.read(&output)
+    let mut arguments = arguments(&objects, &output);
+    for argument in &link.options.linker_arguments {
+        arguments.extend(["-Xlinker".into(), argument.clone()]);
+    }
+    driver.run(&arguments, &target.to_string())?;
+    Ok(files.read(&output)?.into())
 }
 
 /// `-Bsymbolic` binds the image to its own definitions, not to the host's of

@@ -4,7 +4,7 @@ use crate::mapped_file::ReadError;
 use crate::output_file::OutputError;
 use crate::process::ToolError;
 use crate::toolchain::{LlvmError, NotFound};
-use offlink_llvm::Undefined;
+use offlink_llvm::{ConfigureError, Undefined};
 use offlink_ptx::PtxVersion;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -15,6 +15,9 @@ pub enum DeviceError {
     /// No libLLVM can link the bitcode.
     #[error(transparent)]
     Llvm(#[from] LlvmError),
+    /// LLVM does not take its options.
+    #[error(transparent)]
+    LlvmOption(#[from] ConfigureError),
     /// A tool is nowhere.
     #[error(transparent)]
     NotFound(#[from] NotFound),
@@ -97,6 +100,17 @@ pub enum DeviceError {
         target: String,
         /// What the inputs are.
         what: &'static str,
+    },
+    /// Inputs that are no bitcode any more, where bitcode is to be made.
+    #[error(
+        "cannot make bitcode for {target} of '{origin}', which is machine code or PTX; compile it \
+         with -foffload-lto"
+    )]
+    BitcodeOfObjects {
+        /// The target.
+        target: String,
+        /// Where the code is.
+        origin: String,
     },
     /// An object can't be read.
     #[error("cannot read the device code in '{origin}' for {target}: {source}")]

@@ -10,6 +10,7 @@ mod reproducer;
 pub use error::DeviceError;
 
 use super::plan::{Job, Plan, Work};
+use super::work_dir::WorkDir;
 use crate::device_input::DeviceInput;
 use crate::output_file;
 use crate::request::{Request, Style};
@@ -19,6 +20,7 @@ use bytes::Bytes;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use offlink_llvm::Library;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -33,6 +35,30 @@ pub struct DeviceImage {
     pub kinds: Vec<OffloadKind>,
     /// The image.
     pub data: Bytes,
+    /// What it defines, where that can't be read from the image: bitcode.
+    pub symbols: Option<ImageSymbols>,
+}
+
+/// The symbols that an image defines, as the compile that made it reports them.
+#[derive(Clone, Debug)]
+pub struct ImageSymbols {
+    /// The kernels.
+    pub kernels: BTreeSet<String>,
+    /// All that the host can look up.
+    pub all: BTreeSet<String>,
+}
+
+/// What a device link made.
+struct Linked {
+    data: Bytes,
+    symbols: Option<ImageSymbols>,
+}
+
+impl From<Bytes> for Linked {
+    fn from(data: Bytes) -> Self {
+        let symbols = None;
+        Self { data, symbols }
+    }
 }
 
 impl DeviceImage {
@@ -60,7 +86,9 @@ pub struct Context<'a> {
     /// LLVM's warnings are shown.
     pub verbose: bool,
     /// For temporary files; jobs use names that begin with their target.
-    pub dir: &'a Path,
+    pub work_dir: &'a WorkDir,
+    /// Options for LLVM itself.
+    pub llvm_options: &'a [String],
 }
 
 /// Runs all jobs, several at a time, and returns their images in the plan's
@@ -72,14 +100,15 @@ pub fn link_all(
     plan: &Plan,
     toolchain: &Toolchain,
     request: &Request,
-    dir: &Path,
+    work_dir: &WorkDir,
 ) -> Result<Vec<DeviceImage>, DeviceError> {
     let context = Context {
         toolchain,
-        library: library(&plan.jobs, toolchain)?,
+        library: library(&plan.jobs, toolchain, &request.options.llvm_options)?,
         style: request.style,
         verbose: request.options.verbose,
-        dir,
+        work_dir,
+        llvm_options: &request.options.llvm_options,
     };
     run_jobs(&plan.jobs, &context, request.options.jobs)
 }
@@ -119,11 +148,11 @@ pub fn run_jobs(
 }
 
 fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceImage, DeviceError> {
-    let data = match &job.work {
-        Work::PassOn(input) => input.data.clone(),
+    let Linked { data, symbols } = match &job.work {
+        Work::PassOn(input) => input.data.clone().into(),
         Work::Link(link) => {
             let files = Files {
-                dir: context.dir,
+                work_dir: context.work_dir,
                 stem: format!("{position}-{}", job.target.file_stem()),
             };
             let target = &job.target;
@@ -139,20 +168,21 @@ fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceIm
         target: job.target.clone(),
         kinds: job.kinds.clone(),
         data,
+        symbols,
     })
 }
 
 /// The temporary files of one job: their names tell the target and do not
 /// depend on anything but the plan.
 pub(crate) struct Files<'a> {
-    dir: &'a Path,
+    work_dir: &'a WorkDir,
     stem: String,
 }
 
 impl Files<'_> {
     /// The path of the job's file with this ending.
     fn path(&self, ending: &str) -> PathBuf {
-        self.dir.join(format!("{}.{ending}", self.stem))
+        self.work_dir.file(&format!("{}.{ending}", self.stem))
     }
 
     /// Writes an input of a tool.
@@ -177,13 +207,15 @@ impl Files<'_> {
 }
 
 /// The libLLVM that all bitcode of the jobs can be linked with, if there is
-/// any.
+/// any, with these options set.
 ///
 /// # Errors
-/// [`DeviceError::Llvm`] when none fits.
+/// [`DeviceError::Llvm`] when none fits, [`DeviceError::LlvmOption`] when it does
+/// not take the options.
 pub fn library(
     jobs: &[Job],
     toolchain: &Toolchain,
+    llvm_options: &[String],
 ) -> Result<Option<&'static Library>, DeviceError> {
     let bitcode: Vec<&DeviceInput> = jobs
         .iter()
@@ -196,5 +228,25 @@ pub fn library(
     if bitcode.is_empty() {
         return Ok(None);
     }
-    Ok(Some(toolchain.llvm(bitcode)?))
+    Ok(Some(open(toolchain, bitcode, llvm_options)?))
+}
+
+/// The libLLVM for this bitcode, with its options set. LLVM takes an option
+/// once, but clang 22 may send it twice.
+fn open<'a>(
+    toolchain: &Toolchain,
+    bitcode: impl IntoIterator<Item = &'a DeviceInput>,
+    llvm_options: &[String],
+) -> Result<&'static Library, DeviceError> {
+    let library = toolchain.llvm(bitcode)?;
+    if !llvm_options.is_empty() {
+        let mut once: Vec<String> = Vec::new();
+        for option in llvm_options {
+            if !once.contains(option) {
+                once.push(option.clone());
+            }
+        }
+        library.configure(&once)?;
+    }
+    Ok(library)
 }

@@ -3,7 +3,7 @@
 use super::super::plan::DeviceLink;
 use super::bitcode::{self, Machine};
 use super::error::with_users;
-use super::{Context, DeviceError, Files};
+use super::{Context, DeviceError, Files, Linked};
 use crate::device_input::DeviceInput;
 use crate::options::Emit;
 use crate::process::{Tool, ToolError};
@@ -26,7 +26,7 @@ pub(super) fn link(
     link: &DeviceLink,
     context: &Context<'_>,
     files: &Files<'_>,
-) -> Result<Bytes, DeviceError> {
+) -> Result<Linked, DeviceError> {
     let linker = Linker {
         target,
         arch,
@@ -36,8 +36,8 @@ pub(super) fn link(
     };
     match link.options.emit {
         Emit::Bitcode => linker.bitcode(),
-        Emit::Ptx => linker.ptx(),
-        Emit::Image => linker.cubin(),
+        Emit::Ptx => linker.ptx().map(Linked::from),
+        Emit::Image => linker.cubin().map(Linked::from),
     }
 }
 
@@ -56,31 +56,28 @@ struct Ptx {
 }
 
 impl Linker<'_> {
-    fn bitcode(&self) -> Result<Bytes, DeviceError> {
-        self.only_bitcode("objects or PTX")?;
-        Ok(self
-            .compile(self.arch.min_ptx(), offlink_llvm::Emit::Bitcode)?
-            .code
-            .into())
+    fn bitcode(&self) -> Result<Linked, DeviceError> {
+        let machine = self.machine(self.arch.min_ptx());
+        bitcode::as_image(self.target, &machine, self.link, self.context)
     }
 
     fn ptx(&self) -> Result<Bytes, DeviceError> {
         match (self.link.bitcode.as_slice(), self.link.ptx.as_slice()) {
             ([], [only]) if self.link.objects.is_empty() => Ok(only.data.clone()),
             _ => {
-                self.only_bitcode("objects or several PTX inputs")?;
+                self.only_bitcode()?;
                 Ok(self.compile_to_ptx(self.arch.min_ptx())?.text)
             }
         }
     }
 
-    fn only_bitcode(&self, what: &'static str) -> Result<(), DeviceError> {
+    fn only_bitcode(&self) -> Result<(), DeviceError> {
         if self.link.ptx.is_empty() && self.link.objects.is_empty() {
             return Ok(());
         }
         Err(DeviceError::PtxOfObjects {
             target: self.target.to_string(),
-            what,
+            what: "objects or several PTX inputs",
         })
     }
 
@@ -90,7 +87,10 @@ impl Linker<'_> {
         }
         let ptxas = self.context.toolchain.ptxas()?;
         let pieces = self.link.bitcode.len().min(1) + self.link.ptx.len();
-        let relocatable = pieces > 1 || !self.link.objects.is_empty();
+        // What is said to nvlink needs an nvlink.
+        let relocatable = pieces > 1
+            || !self.link.objects.is_empty()
+            || !self.link.options.linker_arguments.is_empty();
         let mut cubins = Vec::new();
         let mut undefined = Vec::new();
         if !self.link.bitcode.is_empty() {
@@ -155,12 +155,16 @@ impl Linker<'_> {
         version: PtxVersion,
         emit: offlink_llvm::Emit,
     ) -> Result<Compiled, DeviceError> {
-        let machine = Machine {
+        let machine = self.machine(version);
+        bitcode::compile(self.target, &machine, self.link, emit, self.context)
+    }
+
+    fn machine(&self, version: PtxVersion) -> Machine {
+        Machine {
             cpu: self.arch.name(),
             features: version.feature(),
             first_llvm: self.arch.first_llvm(),
-        };
-        bitcode::compile(self.target, &machine, self.link, emit, self.context)
+        }
     }
 
     fn assemble_input(
@@ -191,7 +195,9 @@ impl Linker<'_> {
             input: ptx,
             output: &output,
         };
-        ptxas.run(&job.arguments(), &self.target.to_string())?;
+        let mut arguments = job.arguments();
+        arguments.extend(self.link.options.ptxas_arguments.iter().cloned());
+        ptxas.run(&arguments, &self.target.to_string())?;
         Ok(output)
     }
 
@@ -262,7 +268,8 @@ impl Linker<'_> {
             );
         }
         let output = self.files.path("linked.cubin");
-        let arguments = nvlink::arguments(self.arch, &cubins, &output);
+        let mut arguments = nvlink::arguments(self.arch, &cubins, &output);
+        arguments.extend(self.link.options.linker_arguments.iter().cloned());
         nvlink
             .run(&arguments, &self.target.to_string())
             .map_err(|error| match nvlink::undefined_symbols(error.stderr()) {

@@ -8,16 +8,10 @@ use super::{
 };
 use crate::elf::{Elf, ElfError};
 use crate::image::ImageFormat;
-
-/// Cubins from this ABI version on have their architecture in the second byte
-/// of `e_flags` instead of the first; ptxas of CUDA 13 writes no older ones.
-const ABI_WITH_ARCH_IN_SECOND_BYTE: u8 = 8;
+use crate::image::target::{ABI_VERSION, cubin_arch_number};
 
 /// From this architecture on a cubin's `.nv.compat` is copied to its entry.
 const FIRST_ARCH_WITH_COMPATIBILITY: u32 = 100;
-
-/// Where an ELF file's ABI version stands (`EI_ABIVERSION`).
-const ABI_VERSION: usize = 8;
 
 /// Why an image can't become an entry.
 #[derive(Debug, thiserror::Error)]
@@ -91,12 +85,7 @@ impl<'a> Entry<'a> {
         let malformed = |source| ImageError::Elf { arch, source };
         let elf = Elf::parse(image).map_err(malformed)?;
         let abi_version = elf.header.e_ident[ABI_VERSION];
-        let shift = if abi_version >= ABI_WITH_ARCH_IN_SECOND_BYTE {
-            8
-        } else {
-            0
-        };
-        let found = elf.header.e_flags >> shift & 0xff;
+        let found = cubin_arch_number(&elf.header);
         if found != arch.number {
             let kind = "cubin";
             return Err(ImageError::WrongArch { kind, arch, found });

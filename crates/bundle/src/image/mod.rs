@@ -4,10 +4,12 @@ mod declare;
 mod format;
 mod ptx;
 mod symbols;
+pub(crate) mod target;
 
 pub use declare::declare_kernels;
 pub use format::ImageFormat;
 pub use symbols::{device_symbols, kernels};
+pub use target::{ImageTarget, target};
 
 use crate::elf::ElfError;
 
@@ -17,6 +19,9 @@ pub enum Error {
     /// Images of this format keep their symbols where this crate can't see them.
     #[error("the symbols of an image of format {0} can't be read")]
     Format(ImageFormat),
+    /// The image does not say what it was made for.
+    #[error("the image does not say what it is for: {0}")]
+    Target(&'static str),
     /// The image is a broken ELF file.
     #[error("cannot read the device image: {0}")]
     Elf(#[from] ElfError),

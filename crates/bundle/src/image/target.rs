@@ -1,0 +1,128 @@
+//! What a finished image says that it was made for.
+
+use goblin::elf::header::EM_X86_64;
+
+use super::{Error, ImageFormat};
+use crate::elf::Elf;
+
+/// Cubins from this ABI version on have their architecture in the second byte
+/// of `e_flags` instead of the first; ptxas of CUDA 13 writes no older ones.
+pub(crate) const CUBIN_ABI_WITH_ARCH_IN_SECOND_BYTE: u8 = 8;
+
+/// Where an ELF file's ABI version stands (`EI_ABIVERSION`).
+pub(crate) const ABI_VERSION: usize = 8;
+
+/// The entry of an hsaco's metadata, a MessagePack map, that names its target
+/// (LLVM's "User Guide for AMDGPU Backend" 22, code object version 4 and newer).
+const AMD_TARGET_KEY: &[u8] = b"amdhsa.target";
+
+/// The target of an image in a form that offlink's registration takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageTarget {
+    /// The triple.
+    pub triple: String,
+    /// The arch or target ID; empty for CPUs.
+    pub arch: String,
+}
+
+/// Reads the target from the image itself: a cubin's architecture from its
+/// header, where a suffix as in `sm_90a` leaves no trace (ptxas 13.0); an
+/// hsaco's target ID from its metadata; of other ELF files the processor.
+///
+/// # Errors
+/// [`Error::Format`] when the image is no linked ELF file of these,
+/// [`Error::Target`] when it does not say, [`Error::Elf`] when it is broken.
+pub fn target(image: &[u8]) -> Result<ImageTarget, Error> {
+    let (triple, arch) = match ImageFormat::detect(image) {
+        ImageFormat::CubinFinal => ("nvptx64-nvidia-cuda", cubin_arch(image)?),
+        ImageFormat::HsacoFinal => ("amdgcn-amd-amdhsa", target_id(image)?),
+        ImageFormat::ElfShared(EM_X86_64) => ("x86_64-unknown-linux-gnu", String::new()),
+        format => return Err(Error::Format(format)),
+    };
+    Ok(ImageTarget {
+        triple: triple.into(),
+        arch,
+    })
+}
+
+fn cubin_arch(image: &[u8]) -> Result<String, Error> {
+    let header = Elf::header_of(image)?;
+    Ok(format!("sm_{}", cubin_arch_number(&header)))
+}
+
+/// The number of a cubin's architecture: 90 for `sm_90` and `sm_90a`.
+pub(crate) fn cubin_arch_number(header: &goblin::elf::Header) -> u32 {
+    let is_new = header.e_ident[ABI_VERSION] >= CUBIN_ABI_WITH_ARCH_IN_SECOND_BYTE;
+    header.e_flags >> if is_new { 8 } else { 0 } & 0xff
+}
+
+/// `gfx90a:xnack+` of `amdgcn-amd-amdhsa--gfx90a:xnack+`.
+fn target_id(image: &[u8]) -> Result<String, Error> {
+    let missing = || Error::Target("its metadata do not name a target");
+    let key = image
+        .windows(AMD_TARGET_KEY.len())
+        .position(|window| window == AMD_TARGET_KEY)
+        .ok_or_else(missing)?;
+    let value = image.get(key + AMD_TARGET_KEY.len()..).unwrap_or_default();
+    let target = message_pack_string(value).ok_or_else(missing)?;
+    let arch = target.strip_prefix("amdgcn-amd-amdhsa--");
+    arch.map(str::to_owned).ok_or_else(missing)
+}
+
+/// The string that MessagePack data begins with: its length in the low bits of
+/// one byte, or in the byte behind a marker.
+fn message_pack_string(data: &[u8]) -> Option<&str> {
+    const FIXED: u8 = 0xa0;
+    const FIXED_MASK: u8 = 0xe0;
+    const STRING_8: u8 = 0xd9;
+    let (length, rest) = match data {
+        [STRING_8, length, rest @ ..] => (usize::from(*length), rest),
+        [first, rest @ ..] if first & FIXED_MASK == FIXED => {
+            (usize::from(first & !FIXED_MASK), rest)
+        }
+        _ => return None,
+    };
+    std::str::from_utf8(rest.get(..length)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(image: &[u8]) -> (String, String) {
+        let ImageTarget { triple, arch } = target(image).unwrap();
+        (triple, arch)
+    }
+
+    #[test]
+    fn images_name_their_targets() {
+        let cubin = told(include_bytes!("../../tests/data/device.cubin"));
+        assert_eq!(cubin, ("nvptx64-nvidia-cuda".into(), "sm_90".into()));
+        let hsaco = told(include_bytes!("../../tests/data/device.hsaco"));
+        assert_eq!(hsaco, ("amdgcn-amd-amdhsa".into(), "gfx90a".into()));
+        let cpu = told(include_bytes!("../../tests/data/device.so"));
+        assert_eq!(cpu, ("x86_64-unknown-linux-gnu".into(), String::new()));
+    }
+
+    #[test]
+    fn what_is_no_image_is_refused() {
+        for data in [
+            &b"text"[..],
+            include_bytes!("../../tests/data/device-rel.cubin"),
+            include_bytes!("../../tests/data/device.ptx"),
+        ] {
+            assert!(matches!(target(data), Err(Error::Format(_))));
+        }
+        let hsaco = include_bytes!("../../tests/data/device.hsaco");
+        for end in 0..hsaco.len() {
+            let _ = target(&hsaco[..end]);
+        }
+        let mut renamed = hsaco.to_vec();
+        let key = renamed
+            .windows(13)
+            .position(|w| w == AMD_TARGET_KEY)
+            .unwrap();
+        renamed[key] = b'x';
+        assert!(matches!(target(&renamed), Err(Error::Target(_))));
+    }
+}
