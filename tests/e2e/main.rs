@@ -4,9 +4,11 @@
 
 mod arch_names;
 mod archives;
+mod as_wrapper;
 mod bad_inputs;
 mod cargo_linker;
 mod clang_wrapper;
+mod defects;
 mod determinism;
 mod device_code;
 mod exit_codes;
@@ -26,3 +28,6 @@ mod rustc_intrinsic;
 mod same_machine_code;
 mod single_steps;
 mod workbench;
+mod wrapper_commands;
+mod wrapper_products;
+mod wrapper_settings;
