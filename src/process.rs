@@ -52,12 +52,13 @@ impl ToolError {
 }
 
 impl Tool {
-    /// Runs the tool and waits. Its output is kept, not shown, and its locale
-    /// is C, so that messages are the same everywhere.
+    /// Runs the tool and waits; returns what it printed, stderr first. Nothing
+    /// of it is shown, and its locale is C, so that messages are the same
+    /// everywhere.
     ///
     /// # Errors
     /// [`ToolError`] when it can't be started or does not exit with 0.
-    pub fn run(&self, arguments: &[OsString], purpose: &str) -> Result<(), ToolError> {
+    pub fn run(&self, arguments: &[OsString], purpose: &str) -> Result<String, ToolError> {
         let output = Command::new(&self.path)
             .args(arguments)
             .env("LC_ALL", "C")
@@ -68,11 +69,11 @@ impl Tool {
                 path: self.path.clone(),
                 source,
             })?;
-        if output.status.success() {
-            return Ok(());
-        }
         let mut stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         stderr.push_str(&String::from_utf8_lossy(&output.stdout));
+        if output.status.success() {
+            return Ok(stderr);
+        }
         Err(ToolError::Failed {
             name: self.name,
             purpose: purpose.into(),

@@ -48,7 +48,7 @@ pub fn note(message: &str) {
 
 /// Prints lines on stderr as they are: what clang-linker-wrapper's options ask
 /// to see, where that program prints it.
-pub fn commands(lines: &str) {
+pub fn raw(lines: &str) {
     eprint!("{lines}");
 }
 

@@ -138,7 +138,7 @@ fn pass_through(
     let wrapper = &request.wrapper;
     if wrapper.dry_run || wrapper.verbose {
         let line = llvm_commands::host_line(&host_linker, &request.arguments);
-        crate::report::commands(&line);
+        crate::report::raw(&line);
     }
     if wrapper.dry_run {
         return Ok(ExitCode::SUCCESS);
@@ -149,8 +149,9 @@ fn pass_through(
     Err(host_link::exec(&host_linker, request).into())
 }
 
-/// Where intermediate files go. Those of clang-linker-wrapper's `--save-temps`
-/// lie beside the output and carry its name.
+/// Where intermediate files go. They carry the output's name, so that those of
+/// several links can be kept in one place: with clang-linker-wrapper's
+/// `--save-temps` that is where the output lies.
 fn work_dir(request: &Request) -> Result<WorkDir, Error> {
     let output = &request.line.output;
     let beside_output = output
@@ -159,8 +160,7 @@ fn work_dir(request: &Request) -> Result<WorkDir, Error> {
         .unwrap_or(Path::new("."));
     let own = request.options.save_temps.as_deref();
     let keep = own.or_else(|| request.wrapper.save_temps.then_some(beside_output));
-    let is_wrapper = request.wrapper != crate::wrapper_request::WrapperRequest::default();
-    let name = output.file_name().filter(|_| is_wrapper);
+    let name = output.file_name();
     let stem = name.map_or("offlink".into(), |name| name.to_string_lossy());
     Ok(WorkDir::new(keep, &stem)?)
 }

@@ -55,7 +55,7 @@ impl<'a> Transcript<'a> {
             self.commands.save_inputs()?;
         }
         if self.prints_commands() {
-            report::commands(&self.commands.device_lines());
+            report::raw(&self.commands.device_lines());
         }
         Ok(())
     }
@@ -68,7 +68,7 @@ impl<'a> Transcript<'a> {
             }
         }
         if self.prints_commands() {
-            report::commands(&self.commands.bundle_lines());
+            report::raw(&self.commands.bundle_lines());
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<'a> Transcript<'a> {
     ) -> Result<(), Error> {
         let host = self.request.host_triple.as_deref().unwrap_or(DEFAULT_HOST);
         let module = wrapped_module::text(kind, images, container, host)?;
-        report::commands(&module);
+        report::raw(&module);
         Ok(())
     }
 
@@ -110,14 +110,14 @@ impl<'a> Transcript<'a> {
     pub(super) fn host_link(&self, linker: &Path, scanned: &Scanned, objects: &[PathBuf]) {
         if self.prints_commands() {
             let arguments = host_link::arguments(self.request, &scanned.device_arguments, objects);
-            report::commands(&llvm_commands::host_line(linker, &arguments));
+            report::raw(&llvm_commands::host_line(linker, &arguments));
         }
     }
 
     /// What follows on the device links where nothing is run. Modules hold no
     /// images then, as there are none.
     pub(super) fn rest_of_dry_run(&self, scanned: &Scanned) -> Result<(), Error> {
-        report::commands(&self.commands.bundle_lines());
+        report::raw(&self.commands.bundle_lines());
         if self.request.wrapper.is_device_only() {
             return Ok(());
         }

@@ -33,6 +33,31 @@ fn openmp_target_region() {
     assert_eq!(printed, "target region: sum 499500, on the device\n");
 }
 
+/// The line of clang 19 has options that later ones don't have.
+#[test]
+fn clang_19() {
+    let bench = Workbench::new();
+    let object = launcher_with(&bench, &saxpy_images(&bench));
+    let program = bench.path("program");
+    bench
+        .command("clang-19")
+        .arg("-B")
+        .arg(wrapper_folder(&bench))
+        .arg(format!("--cuda-path={}", cuda().display()))
+        .args([
+            "--offload-link",
+            "-O2",
+            "-g",
+            "-mllvm",
+            "-inline-threshold=9",
+        ])
+        .arg(object)
+        .args([RUNTIME, "-o"])
+        .arg(&program)
+        .succeeds_silently();
+    assert_eq!(bench.program(program).succeeds(), LAUNCHED);
+}
+
 /// clang's own wrapper fails here: it does not look for ptxas in the CUDA
 /// folder that it is given, and links no bitcode for the CPU.
 #[test]

@@ -76,6 +76,13 @@ fn arguments_reach_the_device_tools() {
         .args(ptxas)
         .fails_with(3);
     assert!(stderr.contains("ptxas"), "{stderr}");
+    let verbose = ["--device-compiler=-Xcuda-ptxas", "--device-compiler=-v"];
+    let printed = wrapper(&bench)
+        .args(line)
+        .arg("sum.o")
+        .args(verbose)
+        .warns();
+    assert!(printed.contains("registers"), "{printed}");
     let nvidia = "--device-linker=nvptx64-nvidia-cuda=--no-such-option";
     let stderr = wrapper(&bench)
         .args(line)

@@ -7,6 +7,7 @@ use super::{Context, DeviceError, Files, Linked};
 use crate::device_input::DeviceInput;
 use crate::options::Emit;
 use crate::process::{Tool, ToolError};
+use crate::report;
 use crate::target::Target;
 use bytes::Bytes;
 use offlink_bundle::image;
@@ -197,7 +198,11 @@ impl Linker<'_> {
         };
         let mut arguments = job.arguments();
         arguments.extend(self.link.options.ptxas_arguments.iter().cloned());
-        ptxas.run(&arguments, &self.target.to_string())?;
+        let printed = ptxas.run(&arguments, &self.target.to_string())?;
+        // Who talks to ptxas wants to hear it: `-v` tells about registers.
+        if !self.link.options.ptxas_arguments.is_empty() {
+            report::raw(&printed);
+        }
         Ok(output)
     }
 

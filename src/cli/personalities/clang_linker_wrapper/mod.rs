@@ -7,6 +7,7 @@ mod product;
 
 use super::{cc::is_lld, ld};
 use crate::cli::{Command, UsageError, help};
+use crate::device_setting::{Change, DeviceSetting};
 use crate::options::{Emit, Options, split_once, strip_prefix};
 use crate::request::Request;
 use crate::wrapper_request::{LlvmOption, TimeTraceFile, WrapperRequest};
@@ -21,6 +22,9 @@ enum Meaning {
     CudaPath,
     DeviceCompiler,
     DeviceLinker,
+    /// `O0` to `O3`, for all devices.
+    OptLevel,
+    PtxasArgument,
     Jobs,
     DryRun,
     Verbose,
@@ -86,6 +90,10 @@ const TABLE: &[(&str, bool, Meaning)] = &[
     ("whole-program", false, Meaning::Ignored),
     ("arch", true, Meaning::Internal),
     ("triple", true, Meaning::Internal),
+    // What clang 19 sends in place of --device-compiler.
+    ("opt-level", true, Meaning::OptLevel),
+    ("ptxas-arg", true, Meaning::PtxasArgument),
+    ("device-debug", false, Meaning::Ignored),
     ("version", false, Meaning::Version),
     ("help", false, Meaning::Help),
     ("help-hidden", false, Meaning::Help),
@@ -163,6 +171,18 @@ impl Reader {
                 let argument = device_argument::split(value);
                 self.wrapper.device_linker.push(argument);
             }
+            Meaning::OptLevel => {
+                let level = value.to_str().and_then(|text| text.strip_prefix('O'));
+                let level = level.and_then(|level| level.parse().ok());
+                let level = level.filter(|level| *level <= 3);
+                let level = level.ok_or_else(|| UsageError::BadValue {
+                    option: format!("--{name}"),
+                    value: value.to_string_lossy().into_owned(),
+                    expected: "O0, O1, O2 or O3",
+                })?;
+                self.set_for_all(Change::OptLevel(level));
+            }
+            Meaning::PtxasArgument => self.set_for_all(Change::Ptxas(value.into())),
             Meaning::Jobs => self.options.jobs = jobs(&value.to_string_lossy())?,
             Meaning::DryRun => self.wrapper.dry_run = true,
             Meaning::Verbose => self.wrapper.verbose = true,
@@ -204,6 +224,13 @@ impl Reader {
             | Meaning::Help => {}
         }
         Ok(())
+    }
+
+    fn set_for_all(&mut self, change: Change) {
+        let triple = None;
+        self.options
+            .device_settings
+            .push(DeviceSetting { triple, change });
     }
 
     /// Takes an option whose value is, or goes on with, the next argument.

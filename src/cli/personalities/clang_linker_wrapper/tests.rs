@@ -31,6 +31,21 @@ fn a_line_of_clang() {
 }
 
 #[test]
+fn a_line_of_clang_19() {
+    let request = read(
+        "--cuda-path=/cuda --opt-level=O2 --host-triple=x86_64-pc-linux-gnu --device-debug \
+         --ptxas-arg=-v --offload-opt=-pass-remarks=x --linker-path=/usr/bin/ld -o a.out a.o",
+    )
+    .unwrap();
+    let device = request.options.device_for("nvptx64-nvidia-cuda");
+    assert_eq!(device.opt_level, 2);
+    assert_eq!(device.ptxas_arguments, ["-v"]);
+    assert_eq!(request.arguments, ["-o", "a.out", "a.o"]);
+    let error = read("--opt-level=O7").unwrap_err().to_string();
+    assert!(error.contains("--opt-level"), "{error}");
+}
+
+#[test]
 fn values_that_make_no_sense_are_refused() {
     for (line, culprit) in [
         ("--wrapper-jobs=0", "--wrapper-jobs"),
