@@ -43,7 +43,8 @@ fn clang_19() {
         .command("clang-19")
         .arg("-B")
         .arg(wrapper_folder(&bench))
-        .arg(format!("--cuda-path={}", cuda().display()))
+        // It does not hand --cuda-path on.
+        .env("CUDA_HOME", cuda())
         .args([
             "--offload-link",
             "-O2",
