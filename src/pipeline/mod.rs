@@ -61,7 +61,8 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     if !scanned.concerns_devices() && !is_for_devices {
         return pass_through(request, &toolchain, trace);
     }
-    if request.line.output_kind == OutputKind::Relocatable && !wrapper.is_device_only() {
+    let is_relocatable = request.line.output_kind == OutputKind::Relocatable;
+    if is_relocatable && !wrapper.is_device_only() && !wrapper.dry_run {
         return Err(Error::Relocatable {
             output: request.line.output.clone(),
         });

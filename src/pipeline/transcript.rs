@@ -13,8 +13,9 @@ use super::wrapped_module;
 use crate::Error;
 use crate::mapped_file;
 use crate::report;
-use crate::request::{Request, Style};
+use crate::request::{OutputKind, Request, Style};
 use crate::toolchain::Toolchain;
+use crate::wrapper_request::Product;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::{Path, PathBuf};
 
@@ -49,6 +50,10 @@ impl<'a> Transcript<'a> {
         self.request.wrapper.dry_run || self.request.wrapper.verbose
     }
 
+    fn makes_containers(&self) -> bool {
+        !matches!(self.request.wrapper.product, Product::Images(_))
+    }
+
     /// Before the device links.
     pub(super) fn device_links(&self) -> Result<(), Error> {
         if self.request.wrapper.save_temps {
@@ -67,7 +72,7 @@ impl<'a> Transcript<'a> {
                 self.commands.save_image(&image.target, &image.data)?;
             }
         }
-        if self.prints_commands() {
+        if self.prints_commands() && self.makes_containers() {
             report::raw(&self.commands.bundle_lines());
         }
         Ok(())
@@ -117,7 +122,9 @@ impl<'a> Transcript<'a> {
     /// What follows on the device links where nothing is run. Modules hold no
     /// images then, as there are none.
     pub(super) fn rest_of_dry_run(&self, scanned: &Scanned) -> Result<(), Error> {
-        report::raw(&self.commands.bundle_lines());
+        if self.makes_containers() {
+            report::raw(&self.commands.bundle_lines());
+        }
         if self.request.wrapper.is_device_only() {
             return Ok(());
         }
@@ -135,6 +142,9 @@ impl<'a> Transcript<'a> {
         }
         let linker = host_linker_to_print(self.request, self.toolchain);
         self.host_link(&linker, scanned, &objects);
+        if self.request.line.output_kind == OutputKind::Relocatable {
+            report::raw(&self.commands.relocatable_line());
+        }
         Ok(())
     }
 }

@@ -139,7 +139,8 @@ impl Toolchain {
         {
             search.dir(dir, &[name]);
         }
-        let versioned = ["", "-23", "-22", "-21", "-20", "-19"].map(|end| format!("{name}{end}"));
+        // A plain name may be that of an LLVM that knows no device code.
+        let versioned = ["-23", "-22", "-21", "-20", "-19", ""].map(|end| format!("{name}{end}"));
         search.path_variable(&versioned.each_ref().map(String::as_str));
         // Names in PATH may carry versions, and be links to plain names.
         search.finish().map_or_else(

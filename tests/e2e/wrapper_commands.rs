@@ -90,6 +90,7 @@ fn a_dry_run_prints_the_same_lines() {
         "-o prog openmp.o --embed-bitcode",
         "-o prog runtime.o -lm -L/usr/lib/x86_64-linux-gnu",
         "-o prog hip.o --emit-fatbin-only",
+        "-r -o prog hip.o cuda.o",
     ];
     for line in lines {
         let arguments: Vec<&str> = line.split(' ').collect();

@@ -222,6 +222,28 @@ impl<'a> LlvmCommands<'a> {
         self.work_dir.file(&image_name(target))
     }
 
+    /// The line that makes the output of `-r` one that other objects can be
+    /// linked with: its entries get a section of their own, named by a hash of
+    /// the output, which is that of nothing before the output is there.
+    pub fn relocatable_line(&self) -> String {
+        /// The lower half of the MD5 sum of no bytes, as the wrapper writes it.
+        const HASH_OF_NOTHING: &str = "4b2008fd98c1dd4";
+        const ENTRIES: &str = "llvm_offload_entries";
+        let renamed = |prefix: &str| {
+            let name = format!("{prefix}{ENTRIES}");
+            OsString::from(format!("{name}={name}_{HASH_OF_NOTHING}"))
+        };
+        let mut arguments = vec![self.request.line.output.clone().into_os_string()];
+        arguments.extend(
+            ["--remove-section", ".llvm.offloading", "--rename-section"].map(OsString::from),
+        );
+        arguments.push(renamed(""));
+        for end in ["__start_", "__stop_"] {
+            arguments.extend(["--redefine-sym".into(), renamed(end)]);
+        }
+        line(&self.toolchain.llvm_tool("llvm-objcopy"), arguments)
+    }
+
     /// Keeps the inputs of the device links under the names of their lines.
     ///
     /// # Errors
