@@ -34,7 +34,7 @@ pub fn commands(
     }
     let groups = group::by_target(selected.device)?;
     let plan = plan::plan(groups, &selected.entries, &request.options)?;
-    lines.extend(link_lines(&plan));
+    lines.extend(link_lines(&plan, &request.options.llvm_options));
     let mut objects = Vec::new();
     for kind in REGISTERED {
         let Some(line) = bundle_line(&plan, kind, request) else {
@@ -91,7 +91,7 @@ fn extract_line(selected: &Selected, request: &Request, scanned: &Scanned) -> Ve
     line
 }
 
-fn link_lines(plan: &Plan) -> Vec<Vec<OsString>> {
+fn link_lines(plan: &Plan, llvm_options: &[String]) -> Vec<Vec<OsString>> {
     let mut lines = Vec::new();
     for (number, job) in plan.jobs.iter().enumerate() {
         let Work::Link(link) = &job.work else {
@@ -101,6 +101,11 @@ fn link_lines(plan: &Plan) -> Vec<Vec<OsString>> {
         line.push(format!("--triple={}", job.target.triple()).into());
         line.push(format!("--arch={}", job.target.arch()).into());
         line.extend(options(link));
+        line.extend(
+            llvm_options
+                .iter()
+                .map(|option| format!("--mllvm={option}").into()),
+        );
         line.extend(["-o".into(), OsString::from(image_file(number, plan))]);
         line.extend(link.inputs().map(|input| OsString::from(&input.source)));
         lines.push(line);
@@ -145,6 +150,15 @@ fn options(link: &DeviceLink) -> Vec<OsString> {
     if link.options.emit == Emit::Ptx {
         options.push("--emit=ptx".into());
     }
+    let with_value = |flag: &str, value: &OsString| {
+        let mut option = OsString::from(flag);
+        option.push(value);
+        option
+    };
+    let ptxas = link.options.ptxas_arguments.iter();
+    options.extend(ptxas.map(|value| with_value("--ptxas-arg=", value)));
+    let linker = link.options.linker_arguments.iter();
+    options.extend(linker.map(|value| with_value("--linker-arg=", value)));
     options.extend(
         link.exports
             .iter()

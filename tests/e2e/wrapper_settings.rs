@@ -168,3 +168,37 @@ fn jobs() {
     let stderr = wrapper(&bench).arg("--wrapper-jobs=0").fails_with(2);
     assert!(stderr.contains("--wrapper-jobs"), "{stderr}");
 }
+
+/// The steps of such a link, run by hand, give the same image.
+#[test]
+fn settings_stand_in_the_steps_of_the_link() {
+    let bench = Workbench::new();
+    let quotient = "__global__ void sum(float *out, float a, float b) { *out = a / b; }\n";
+    unit_of(&bench, CUDA, "sum", quotient, &["--offload-arch=sm_90"]);
+    let settings = [
+        "-mllvm",
+        "-nvptx-prec-divf32=0",
+        "--device-compiler=-Xcuda-ptxas",
+        "--device-compiler=-lineinfo",
+        "--device-linker=--verbose",
+    ];
+    let line = ["--save-temps", "-shared", "-o", "sum.so", "sum.o"];
+    wrapper(&bench).args(settings).args(line).succeeds();
+    let steps = wrapper(&bench)
+        .args(settings)
+        .args(line)
+        .arg("--offlink-dry-run")
+        .succeeds_silently();
+    bench
+        .command("sh")
+        .env("PATH", bench.path_with_offlink())
+        .env("CUDA_HOME", crate::workbench::cuda())
+        .args(["-e", "-c", &steps])
+        .succeeds();
+    let read = |name: &str| std::fs::read(bench.path(name)).expect("an image");
+    let whole = read("sum.so.nvptx64.sm_90.img");
+    assert!(
+        whole == read("0-nvptx64-nvidia-cuda-sm_90.image"),
+        "{steps}"
+    );
+}

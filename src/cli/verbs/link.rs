@@ -15,6 +15,7 @@ use crate::request::Style;
 use crate::target::{Device, Target};
 use crate::toolchain::Toolchain;
 use offlink_bundle::offload_binary::OffloadKind;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Link device code into the image for one target.
@@ -35,6 +36,15 @@ pub struct Link {
     /// Keep this symbol, because the host looks it up
     #[arg(long, value_name = "NAME")]
     export_symbol: Vec<String>,
+    /// An option for LLVM itself, such as -inline-threshold=10
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    mllvm: Vec<String>,
+    /// An argument for ptxas
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    ptxas_arg: Vec<OsString>,
+    /// An argument for nvlink, lld, or the linker of CPU images
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    linker_arg: Vec<OsString>,
     #[command(flatten)]
     tools: ToolFlags,
     /// The file to write
@@ -62,6 +72,8 @@ impl Link {
         let target = Target::parse(&self.triple, &self.arch)?;
         let mut device = options.device;
         self.tools.apply(&mut device);
+        device.ptxas_arguments = self.ptxas_arg;
+        device.linker_arguments = self.linker_arg;
         device.opt_level = self.opt_level.unwrap_or(device.opt_level);
         device.emit = match self.emit {
             Form::Image => device.emit,
@@ -89,12 +101,12 @@ impl Link {
         let toolchain = Toolchain::new(&device.tools, &[]);
         let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
         let context = Context {
-            library: device::library(&jobs, &toolchain, &options.llvm_options)?,
+            library: device::library(&jobs, &toolchain, &self.mllvm)?,
             toolchain: &toolchain,
             style: Style::Cc,
             verbose: options.verbose,
             work_dir: &work_dir,
-            llvm_options: &options.llvm_options,
+            llvm_options: &self.mllvm,
         };
         match device::run_jobs(&jobs, &context, options.jobs)?.as_slice() {
             [image] => Ok(output_file::write_bytes(&self.output, &image.data)?),

@@ -26,7 +26,7 @@ pub struct Verb {
 #[command(name = "offlink", version, disable_help_subcommand = true)]
 enum Arguments {
     Extract(extract::Extract),
-    Link(link::Link),
+    Link(Box<link::Link>),
     Bundle(bundle::Bundle),
     Wrap(wrap::Wrap),
     Inspect(inspect::Inspect),

@@ -161,7 +161,9 @@ fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceIm
                 Device::Amdgcn(id) => amdgcn::link(target, *id, link, context, &files),
                 Device::X86_64(cpu) => cpu::link(target, cpu, link, context, &files),
             };
-            linked.map_err(|error| error.keeping(|| reproducer::keep(target, link)))?
+            linked.map_err(|error| {
+                error.keeping(|| reproducer::keep(target, link, context.llvm_options))
+            })?
         }
     };
     Ok(DeviceImage {

@@ -8,23 +8,31 @@ use std::path::{Path, PathBuf};
 
 /// Writes the bitcode of `link` and the command that links it to a new folder
 /// that stays, and returns the folder; `None` if that is not possible.
-pub(super) fn keep(target: &Target, link: &DeviceLink) -> Option<PathBuf> {
+pub(super) fn keep(target: &Target, link: &DeviceLink, llvm_options: &[String]) -> Option<PathBuf> {
     let dir = tempfile::Builder::new()
         .prefix("offlink-reproducer-")
         .tempdir()
         .ok()?
         .keep();
-    write(&dir, target, link).ok()?;
+    write(&dir, target, link, llvm_options).ok()?;
     Some(dir)
 }
 
-fn write(dir: &Path, target: &Target, link: &DeviceLink) -> Result<(), output_file::OutputError> {
+fn write(
+    dir: &Path,
+    target: &Target,
+    link: &DeviceLink,
+    llvm_options: &[String],
+) -> Result<(), output_file::OutputError> {
     let mut command = format!(
         "offlink link --triple={} --arch={} -O{} -o image",
         target.triple(),
         target.arch(),
         link.options.opt_level
     );
+    for option in llvm_options {
+        command += &format!(" '--mllvm={option}'");
+    }
     for name in &link.exports {
         command += &format!(" '--export-symbol={name}'");
     }
