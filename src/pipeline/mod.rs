@@ -8,6 +8,7 @@ pub mod dry_run;
 pub mod extract;
 pub mod group;
 pub mod host_link;
+pub mod one_target;
 pub mod plan;
 pub mod register;
 pub mod scan;

@@ -215,6 +215,7 @@ fn finish(
         kernels.sort();
     }
     machine::optimise(machine, image, options.opt_level).map_err(failed)?;
+    let defined = undefined::defined(image);
     let undefined = undefined::undefined(image, &options.triple);
     let code = machine::emit(machine, image, options).map_err(failed)?;
     let messages = diagnostics.take_errors();
@@ -227,6 +228,7 @@ fn finish(
     Ok(Compiled {
         code,
         kernels,
+        defined,
         undefined,
         warnings: diagnostics.take_warnings(),
         declared_ptx: None,

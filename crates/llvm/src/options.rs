@@ -80,6 +80,8 @@ pub struct Compiled {
     pub code: Vec<u8>,
     /// The kernels that the modules define, sorted; empty for CPU triples.
     pub kernels: Vec<String>,
+    /// What the code defines and other code may use, sorted by name.
+    pub defined: Vec<String>,
     /// What the code uses and doesn't define, sorted by name.
     pub undefined: Vec<Undefined>,
     /// LLVM's warnings, in the order in which they came.

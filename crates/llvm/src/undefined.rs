@@ -1,6 +1,8 @@
-//! What code uses and nobody defines.
+//! What code uses and nobody defines, and what it defines.
 
-use inkwell::llvm_sys::LLVMLinkage::LLVMExternalWeakLinkage;
+use inkwell::llvm_sys::LLVMLinkage::{
+    LLVMExternalWeakLinkage, LLVMInternalLinkage, LLVMPrivateLinkage,
+};
 use inkwell::module::Module;
 
 use crate::ir::{self, Global};
@@ -39,6 +41,20 @@ pub(crate) fn undefined(module: &Module<'_>, triple: &str) -> Vec<Undefined> {
         .collect();
     undefined.sort();
     undefined
+}
+
+/// The definitions of `module` that other modules see, sorted by name.
+pub(crate) fn defined(module: &Module<'_>) -> Vec<String> {
+    let is_local = |global: &Global<'_>| {
+        matches!(global.linkage(), LLVMInternalLinkage | LLVMPrivateLinkage)
+    };
+    let mut defined: Vec<String> = ir::globals(module)
+        .into_iter()
+        .filter(|global| !global.is_declaration() && !is_local(global))
+        .map(|global| text(global.name()))
+        .collect();
+    defined.sort();
+    defined
 }
 
 /// A symbol's name for messages.
