@@ -45,9 +45,8 @@ pub(crate) fn undefined(module: &Module<'_>, triple: &str) -> Vec<Undefined> {
 
 /// The definitions of `module` that other modules see, sorted by name.
 pub(crate) fn defined(module: &Module<'_>) -> Vec<String> {
-    let is_local = |global: &Global<'_>| {
-        matches!(global.linkage(), LLVMInternalLinkage | LLVMPrivateLinkage)
-    };
+    let is_local =
+        |global: &Global<'_>| matches!(global.linkage(), LLVMInternalLinkage | LLVMPrivateLinkage);
     let mut defined: Vec<String> = ir::globals(module)
         .into_iter()
         .filter(|global| !global.is_declaration() && !is_local(global))

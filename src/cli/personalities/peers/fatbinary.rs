@@ -66,7 +66,7 @@ const TABLE: &[PeerOption] = &[
     PeerOption {
         names: &["device-c", "c"],
         value: None,
-        help: "the code is relocatable; changes nothing in a fatbin",
+        help: "the code is relocatable; compress all images",
     },
     PeerOption {
         names: &["link"],
@@ -210,7 +210,9 @@ fn compress(line: &PeerLine) -> Result<Compress, PeerError> {
                 return Err(bad("--compress-mode", other, expected));
             }
         },
-        all: line.has("compress-all") || mode == "size",
+        // Relocatable code never gets to a driver, so it does not matter
+        // that inflating it takes time.
+        all: line.has("compress-all") || line.has("device-c") || mode == "size",
     };
     match line.text("compress").as_deref() {
         None | Some("true") => {}
@@ -279,11 +281,10 @@ fn entry<'a>(
     line: &PeerLine,
     compress: Compress,
 ) -> Result<Entry<'a>, PeerError> {
-    let mut entry =
-        Entry::from_image(&image.arch, data).map_err(|source| PeerError::Fatbin {
-            file: image.file.clone(),
-            source,
-        })?;
+    let mut entry = Entry::from_image(&image.arch, data).map_err(|source| PeerError::Fatbin {
+        file: image.file.clone(),
+        source,
+    })?;
     if entry.kind != image.kind {
         return Err(PeerError::Image {
             image: image.file.clone(),
@@ -341,8 +342,15 @@ mod tests {
     fn modes_of_compression() {
         let mode = |line: &str| compress(&read(line)).map(|c| (c.how, c.all)).ok();
         assert_eq!(mode(""), Some((Compression::ZSTD, false)));
-        assert_eq!(mode("--compress-mode=size"), Some((Compression::ZSTD_SMALLEST, true)));
-        assert_eq!(mode("-compress-mode speed -compress-all"), Some((Compression::Lz4, true)));
+        assert_eq!(
+            mode("--compress-mode=size"),
+            Some((Compression::ZSTD_SMALLEST, true))
+        );
+        assert_eq!(
+            mode("-compress-mode speed -compress-all"),
+            Some((Compression::Lz4, true))
+        );
+        assert_eq!(mode("-c"), Some((Compression::ZSTD, true)));
         assert_eq!(mode("--compress false"), Some((Compression::None, false)));
         assert_eq!(mode("--compress-mode=tiny"), None);
         assert_eq!(mode("--compress=maybe"), None);

@@ -63,8 +63,7 @@ impl PeerLine {
                 inputs.extend(arguments);
                 break;
             }
-            let option =
-                strip_prefix(&argument, "--").or_else(|| strip_prefix(&argument, "-"));
+            let option = strip_prefix(&argument, "--").or_else(|| strip_prefix(&argument, "-"));
             let Some(option) = option.filter(|name| !name.is_empty()) else {
                 inputs.push(argument);
                 continue;
@@ -79,12 +78,10 @@ impl PeerLine {
             let value = match (known.value, joined) {
                 (_, Some(value)) => value.to_owned(),
                 (None, None) => OsString::new(),
-                (Some(expected), None) => {
-                    arguments.next().ok_or_else(|| PeerError::NoValue {
-                        option: shown(),
-                        expected,
-                    })?
-                }
+                (Some(expected), None) => arguments.next().ok_or_else(|| PeerError::NoValue {
+                    option: shown(),
+                    expected,
+                })?,
             };
             if known.value.is_none() {
                 let text = value.to_string_lossy();
@@ -134,7 +131,11 @@ impl PeerLine {
 pub fn help(usage: &str, tables: &[&[PeerOption]]) -> String {
     let mut text = format!("{}Usage: {usage}\n\n", crate::cli::help::version());
     for option in tables.iter().flat_map(|table| table.iter()) {
-        let names: Vec<String> = option.names.iter().map(|name| format!("--{name}")).collect();
+        let names: Vec<String> = option
+            .names
+            .iter()
+            .map(|name| format!("--{name}"))
+            .collect();
         let value = option.value.map(|v| format!("=<{v}>")).unwrap_or_default();
         text += &format!("  {}{value}\n          {}\n", names.join(", "), option.help);
     }

@@ -98,10 +98,16 @@ mod tests {
             "llvm-offload-wrapper",
             "fatbinary",
         ] {
-            assert!(Peer::named(name, &[], &Options::default()).is_some(), "{name}");
+            assert!(
+                Peer::named(name, &[], &Options::default()).is_some(),
+                "{name}"
+            );
         }
         for name in ["clang-22", "offlink", "fatbinary-x", "-22"] {
-            assert!(Peer::named(name, &[], &Options::default()).is_none(), "{name}");
+            assert!(
+                Peer::named(name, &[], &Options::default()).is_none(),
+                "{name}"
+            );
         }
     }
 }

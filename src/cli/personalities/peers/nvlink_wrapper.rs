@@ -56,34 +56,129 @@ const TABLE: &[(&str, Value, Meaning, &str)] = &[
     ("o", Value::Letter, Meaning::Output, "the image to write"),
     ("output-file", Value::Either, Meaning::Output, "as -o"),
     ("arch", Value::Either, Meaning::Arch, "the architecture"),
-    ("cuda-path", Value::Either, Meaning::CudaPath, "the CUDA installation"),
-    ("ptxas-path", Value::Either, Meaning::PtxasPath, "the ptxas to use"),
+    (
+        "cuda-path",
+        Value::Either,
+        Meaning::CudaPath,
+        "the CUDA installation",
+    ),
+    (
+        "ptxas-path",
+        Value::Either,
+        Meaning::PtxasPath,
+        "the ptxas to use",
+    ),
     ("library-path", Value::Either, Meaning::LibraryDir, "as -L"),
     ("library", Value::Either, Meaning::Library, "as -l"),
     ("undefined", Value::Either, Meaning::Undefined, "as -u"),
-    ("plugin-opt", Value::Either, Meaning::PluginOption, "O0 to O3, mcpu=, emit-asm, emit-llvm"),
-    ("whole-archive", Value::None, Meaning::WholeArchive(true), "take all of archives"),
-    ("no-whole-archive", Value::None, Meaning::WholeArchive(false), "take what is needed"),
-    ("lto-emit-asm", Value::None, Meaning::Emit(Emit::Ptx), "make PTX"),
-    ("lto-emit-llvm", Value::None, Meaning::Emit(Emit::Bitcode), "make bitcode"),
-    ("dry-run", Value::None, Meaning::DryRun, "print the link as a command of offlink"),
-    ("save-temps", Value::None, Meaning::SaveTemps, "keep what is made on the way"),
+    (
+        "plugin-opt",
+        Value::Either,
+        Meaning::PluginOption,
+        "O0 to O3, mcpu=, emit-asm, emit-llvm",
+    ),
+    (
+        "whole-archive",
+        Value::None,
+        Meaning::WholeArchive(true),
+        "take all of archives",
+    ),
+    (
+        "no-whole-archive",
+        Value::None,
+        Meaning::WholeArchive(false),
+        "take what is needed",
+    ),
+    (
+        "lto-emit-asm",
+        Value::None,
+        Meaning::Emit(Emit::Ptx),
+        "make PTX",
+    ),
+    (
+        "lto-emit-llvm",
+        Value::None,
+        Meaning::Emit(Emit::Bitcode),
+        "make bitcode",
+    ),
+    (
+        "dry-run",
+        Value::None,
+        Meaning::DryRun,
+        "print the link as a command of offlink",
+    ),
+    (
+        "save-temps",
+        Value::None,
+        Meaning::SaveTemps,
+        "keep what is made on the way",
+    ),
     ("v", Value::None, Meaning::Verbose, "show details of errors"),
-    ("g", Value::None, Meaning::Ignored, "debug information stays where it is"),
+    (
+        "g",
+        Value::None,
+        Meaning::Ignored,
+        "debug information stays where it is",
+    ),
     ("debug", Value::None, Meaning::Ignored, "as -g"),
-    ("assume-device-object", Value::None, Meaning::Ignored, "not needed"),
-    ("lto-debug-pass-manager", Value::None, Meaning::Ignored, "not needed"),
+    (
+        "assume-device-object",
+        Value::None,
+        Meaning::Ignored,
+        "not needed",
+    ),
+    (
+        "lto-debug-pass-manager",
+        Value::None,
+        Meaning::Ignored,
+        "not needed",
+    ),
     ("plugin", Value::Either, Meaning::Ignored, "not needed"),
-    ("r", Value::None, Meaning::Refused("link all code at once, without -r"), "refused"),
-    ("relocatable", Value::None, Meaning::Refused("link all code at once, without it"), "refused"),
-    ("lto-newpm-passes", Value::Either, Meaning::Refused(NO_LLVM_OPTIONS), "refused"),
-    ("mllvm", Value::Either, Meaning::Refused(NO_LLVM_OPTIONS), "refused"),
+    (
+        "r",
+        Value::None,
+        Meaning::Refused("link all code at once, without -r"),
+        "refused",
+    ),
+    (
+        "relocatable",
+        Value::None,
+        Meaning::Refused("link all code at once, without it"),
+        "refused",
+    ),
+    (
+        "lto-newpm-passes",
+        Value::Either,
+        Meaning::Refused(NO_LLVM_OPTIONS),
+        "refused",
+    ),
+    (
+        "mllvm",
+        Value::Either,
+        Meaning::Refused(NO_LLVM_OPTIONS),
+        "refused",
+    ),
     ("version", Value::None, Meaning::Version, "show the version"),
     ("help", Value::None, Meaning::Help, "show the options"),
-    ("help-hidden", Value::None, Meaning::Help, "show the options"),
-    ("L", Value::Letter, Meaning::LibraryDir, "a folder with libraries"),
+    (
+        "help-hidden",
+        Value::None,
+        Meaning::Help,
+        "show the options",
+    ),
+    (
+        "L",
+        Value::Letter,
+        Meaning::LibraryDir,
+        "a folder with libraries",
+    ),
     ("l", Value::Letter, Meaning::Library, "a library"),
-    ("u", Value::Letter, Meaning::Undefined, "a symbol that is to be linked and kept"),
+    (
+        "u",
+        Value::Letter,
+        Meaning::Undefined,
+        "a symbol that is to be linked and kept",
+    ),
 ];
 
 /// Carries the line out.
@@ -182,7 +277,9 @@ fn find(argument: &OsStr) -> Option<(&'static str, Value, Meaning, Option<&OsStr
     if let Some((known, place, meaning, _)) = whole {
         return Some((known, *place, *meaning, joined));
     }
-    let letters = TABLE.iter().filter(|(_, place, ..)| *place == Value::Letter);
+    let letters = TABLE
+        .iter()
+        .filter(|(_, place, ..)| *place == Value::Letter);
     letters
         .filter(|_| strip_prefix(argument, "--").is_none())
         .find_map(|(known, place, meaning, _)| {
@@ -199,7 +296,11 @@ fn help_text() -> String {
     let usage = "clang-nvlink-wrapper -arch sm_N -o FILE INPUTS";
     let mut text = format!("{}Usage: {usage}\n\n", help::version());
     for (name, place, _, help) in TABLE {
-        let value = if *place == Value::None { "" } else { " <value>" };
+        let value = if *place == Value::None {
+            ""
+        } else {
+            " <value>"
+        };
         text += &format!("  -{name}{value}\n          {help}\n");
     }
     text
@@ -298,7 +399,10 @@ mod tests {
         )
         .unwrap();
         assert_eq!(line.output, Path::new("image.img"));
-        assert_eq!((line.arch.as_str(), line.options.device.opt_level), ("sm_90", 2));
+        assert_eq!(
+            (line.arch.as_str(), line.options.device.opt_level),
+            ("sm_90", 2)
+        );
         assert_eq!(line.dirs, [PathBuf::from("/llvm/lib")]);
         assert_eq!(
             line.inputs,

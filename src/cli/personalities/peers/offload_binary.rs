@@ -10,9 +10,7 @@ use crate::pipeline::bundle::BundleError;
 use crate::pipeline::scan::{self, Item, ScanError};
 use crate::{Error, mapped_file, output_file, report};
 use bytes::Bytes;
-use offlink_bundle::offload_binary::{
-    self, Compression, Image, ImageKind, OffloadKind, Version,
-};
+use offlink_bundle::offload_binary::{self, Compression, Image, ImageKind, OffloadKind, Version};
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -160,7 +158,9 @@ fn version(line: &PeerLine) -> Result<Version, PeerError> {
     };
     let format = line.text("compression-format");
     Ok(Version::V3(match format.as_deref() {
-        None | Some("zstd") => level.map_or(Compression::DEFAULT, |level| Compression::Zstd { level }),
+        None | Some("zstd") => {
+            level.map_or(Compression::DEFAULT, |level| Compression::Zstd { level })
+        }
         Some("zlib") => Compression::Zlib {
             level: level.unwrap_or(ZLIB_LEVEL).clamp(0, 9).unsigned_abs(),
         },
@@ -188,6 +188,7 @@ fn extract(line: &PeerLine, input: &Path) -> Result<(), Error> {
             .collect();
         let shown = argument.to_string_lossy();
         match (file, line.has("archive")) {
+            (Some(_), _) if matching.is_empty() => {}
             (Some(file), true) => write_archive(input, &matching, Path::new(&file))?,
             (None, true) => {
                 let fault = "lacks file=, which names the archive".into();
@@ -195,16 +196,15 @@ fn extract(line: &PeerLine, input: &Path) -> Result<(), Error> {
                 return Err(PeerError::Image { image, fault }.into());
             }
             (Some(file), false) => {
-                let Some(last) = matching.last() else {
-                    continue;
-                };
                 if matching.len() > 1 {
                     report::warning(&format!(
                         "{} images match '{shown}'; the last of them is in '{file}'",
                         matching.len(),
                     ));
                 }
-                output_file::write_bytes(Path::new(&file), &last.data)?;
+                if let Some(last) = matching.last() {
+                    output_file::write_bytes(Path::new(&file), &last.data)?;
+                }
             }
             (None, false) => {
                 for (number, image) in matching.iter().enumerate() {

@@ -3,6 +3,7 @@
 
 mod archive_members;
 mod container;
+mod elf_sections;
 mod target;
 
 use super::PeerError;
@@ -195,7 +196,11 @@ impl Job {
             let message = "there must be as many --input as targets";
             return Err(PeerError::Mismatch(message).into());
         }
-        let hosts = self.targets.iter().filter(|target| target.is_host()).count();
+        let hosts = self
+            .targets
+            .iter()
+            .filter(|target| target.is_host())
+            .count();
         if hosts > 1 || (hosts == 0 && !self.targets.iter().all(Target::is_hip)) {
             let message = "a bundle has one target of kind host; one for HIP alone may have none";
             return Err(PeerError::Mismatch(message).into());
@@ -246,8 +251,11 @@ impl Job {
         let members = archive_members::read(&name, &data)?;
         if self.check_archive {
             for member in &members {
-                let targets: Result<Vec<_>, _> =
-                    member.parts.iter().map(|part| Target::read(&part.id)).collect();
+                let targets: Result<Vec<_>, _> = member
+                    .parts
+                    .iter()
+                    .map(|part| Target::read(&part.id))
+                    .collect();
                 target::check(&targets?)?;
             }
         }
@@ -399,14 +407,20 @@ mod tests {
     #[test]
     fn variables_count_unless_options_say_otherwise() {
         let compressed = |line, variables: &[(&str, &str)]| {
-            packed(line, variables).unwrap().compression.map(|c| (c.level, c.version))
+            packed(line, variables)
+                .unwrap()
+                .compression
+                .map(|c| (c.level, c.version))
         };
         let on = ("OFFLOAD_BUNDLER_COMPRESS", "1");
         let level = ("OFFLOAD_BUNDLER_COMPRESSION_LEVEL", "7");
         let version = ("COMPRESSED_BUNDLE_FORMAT_VERSION", "2");
         let off = ("OFFLOAD_BUNDLER_IGNORE_ENV_VAR", "1");
         assert_eq!(compressed("", &[level]), None);
-        assert_eq!(compressed("", &[on, level]), Some((7, CompressedVersion::V3)));
+        assert_eq!(
+            compressed("", &[on, level]),
+            Some((7, CompressedVersion::V3))
+        );
         assert_eq!(
             compressed("-compression-level=19", &[on, level, version]),
             Some((19, CompressedVersion::V2))
@@ -424,7 +438,10 @@ mod tests {
     #[test]
     fn files_in_both_forms() {
         let names = |line| files(&read(line), "input", "inputs");
-        assert_eq!(names("-inputs=a,b").unwrap(), names("-input=a -input b").unwrap());
+        assert_eq!(
+            names("-inputs=a,b").unwrap(),
+            names("-input=a -input b").unwrap()
+        );
         assert!(names("-inputs=a -input=b").is_err());
     }
 }

@@ -1,8 +1,9 @@
 //! Which members of archives of device code a link takes: those that define
 //! what is still undefined, until nothing is added.
 
-use super::{TRIPLE, library};
 use super::super::PeerError;
+use super::{TRIPLE, library};
+use crate::Error;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
 use crate::options::Options;
@@ -10,7 +11,6 @@ use crate::pipeline::device::DeviceError;
 use crate::pipeline::symbols;
 use crate::target::{Device, Target};
 use crate::toolchain::Toolchain;
-use crate::Error;
 use bytes::Bytes;
 use object::read::archive::{ArchiveFile, ArchiveMember, ArchiveOffset};
 use offlink_bundle::image::ImageFormat;
@@ -108,7 +108,11 @@ impl Candidates {
         }
     }
 
-    fn member(&self, archive: &Archive, member: &ArchiveMember<'_>) -> Result<DeviceInput, PeerError> {
+    fn member(
+        &self,
+        archive: &Archive,
+        member: &ArchiveMember<'_>,
+    ) -> Result<DeviceInput, PeerError> {
         let contents = member
             .data(&*archive.data)
             .map_err(|source| archive.damaged(source))?;
@@ -163,7 +167,9 @@ impl Candidates {
             for symbol in symbols.into_iter().flatten() {
                 let symbol = symbol.map_err(|source| archive.damaged(source))?;
                 let name = String::from_utf8_lossy(symbol.name()).into_owned();
-                providers.entry(name).or_insert((position, symbol.offset().0));
+                providers
+                    .entry(name)
+                    .or_insert((position, symbol.offset().0));
             }
         }
         Ok(providers)
@@ -215,7 +221,12 @@ fn needed(
                 source: Box::new(error),
             }
         })?;
-        needed.extend(linked.undefined.into_iter().map(|undefined| undefined.symbol));
+        needed.extend(
+            linked
+                .undefined
+                .into_iter()
+                .map(|undefined| undefined.symbol),
+        );
         defined.extend(linked.defined);
     }
     Ok(needed.difference(&defined).cloned().collect())
@@ -230,7 +241,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.o");
         std::fs::write(&path, "text").unwrap();
-        let error = open(&[Input::File(path, false)], &[], "sm_90").err().unwrap();
+        let error = open(&[Input::File(path, false)], &[], "sm_90")
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("neither bitcode"), "{error}");
     }
 

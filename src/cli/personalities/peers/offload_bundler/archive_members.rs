@@ -60,7 +60,10 @@ pub fn read<'a>(name: &str, archive: &'a [u8]) -> Result<Vec<Member<'a>>, PeerEr
 /// As [`read`].
 pub fn ids(name: &str, archive: &[u8]) -> Result<Vec<String>, PeerError> {
     let mut ids: Vec<String> = Vec::new();
-    for part in read(name, archive)?.into_iter().flat_map(|member| member.parts) {
+    for part in read(name, archive)?
+        .into_iter()
+        .flat_map(|member| member.parts)
+    {
         if !ids.contains(&part.id) {
             ids.push(part.id);
         }

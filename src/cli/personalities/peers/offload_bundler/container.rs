@@ -2,12 +2,11 @@
 //! comments around each part, and objects with a section for each part.
 
 use super::super::PeerError;
+use super::elf_sections;
 use crate::Error;
 use crate::pipeline::bundle::BundleError;
-use offlink_bundle::hip_bundle::{self, Compression};
-use object::build::elf::{Builder, SectionData};
-use object::elf::{SHF_EXCLUDE, SHT_PROGBITS};
 use object::read::{Object, ObjectSection};
+use offlink_bundle::hip_bundle::{self, Compression};
 use std::borrow::Cow;
 use std::io::Write;
 
@@ -62,8 +61,8 @@ pub fn read<'a>(
     name: &str,
     data: &'a [u8],
 ) -> Result<Vec<Part<'a>>, PeerError> {
-    let is_binary = data.starts_with(&hip_bundle::MAGIC)
-        || data.starts_with(&hip_bundle::COMPRESSED_MAGIC);
+    let is_binary =
+        data.starts_with(&hip_bundle::MAGIC) || data.starts_with(&hip_bundle::COMPRESSED_MAGIC);
     match container {
         Container::Text(comment) => read_text(comment, name, data),
         _ if is_binary => {
@@ -71,7 +70,10 @@ pub fn read<'a>(
                 file: name.into(),
                 source,
             })?;
-            Ok(bundles.into_iter().flat_map(|bundle| bundle.entries).collect())
+            Ok(bundles
+                .into_iter()
+                .flat_map(|bundle| bundle.entries)
+                .collect())
         }
         Container::Object => Ok(read_sections(data)),
         Container::Binary | Container::Archive => Ok(Vec::new()),
@@ -85,7 +87,11 @@ fn read_sections(data: &[u8]) -> Vec<Part<'_>> {
         return Vec::new();
     };
     let part = |section: object::Section<'_, '_>| {
-        let id = section.name().ok()?.strip_prefix(SECTION_PREFIX)?.to_owned();
+        let id = section
+            .name()
+            .ok()?
+            .strip_prefix(SECTION_PREFIX)?
+            .to_owned();
         let contents = match id.starts_with("host-") {
             true => data,
             false => data_of(data, section.file_range()?)?,
@@ -151,13 +157,11 @@ pub fn write(
             remedy: "bundle the objects and put the bundles into an archive",
         }
         .into()),
-        (Container::Text(_), _) if packing.compression.is_some() => {
-            Err(PeerError::Unsupported {
-                what: "compressing a bundle of text".into(),
-                remedy: "leave out --compress",
-            }
-            .into())
+        (Container::Text(_), _) if packing.compression.is_some() => Err(PeerError::Unsupported {
+            what: "compressing a bundle of text".into(),
+            remedy: "leave out --compress",
         }
+        .into()),
         (Container::Text(comment), _) => {
             let mut text = Vec::new();
             for Part { id, data } in parts {
@@ -168,11 +172,14 @@ pub fn write(
             written(out.write_all(&text))
         }
         (_, Some(object)) => {
-            let fat = with_sections(object, parts, host).map_err(|error| {
-                PeerError::Unsupported {
-                    what: format!("adding sections to this host object ({error})"),
-                    remedy: "compile the host code to an ELF object",
-                }
+            let sections = parts.iter().enumerate().map(|(number, Part { id, data })| {
+                let contents: &[u8] = if Some(number) == host { &[0] } else { data };
+                (format!("{SECTION_PREFIX}{id}"), contents)
+            });
+            let fat = elf_sections::append(object, &sections.collect::<Vec<_>>());
+            let fat = fat.ok_or(PeerError::Unsupported {
+                what: "adding sections to this host object".into(),
+                remedy: "compile the host code to a 64-bit little-endian ELF object",
             })?;
             written(out.write_all(&fat))
         }
@@ -183,27 +190,6 @@ pub fn write(
 
 fn written(result: std::io::Result<()>) -> Result<(), Error> {
     result.map_err(|error| BundleError::from(hip_bundle::WriteError::from(error)).into())
-}
-
-/// The object with a section for each part, which linkers leave out.
-fn with_sections(
-    object: &[u8],
-    parts: &[Part<'_>],
-    host: Option<usize>,
-) -> Result<Vec<u8>, object::build::Error> {
-    let mut builder = Builder::read(object)?;
-    for (number, Part { id, data }) in parts.iter().enumerate() {
-        let contents: &[u8] = if Some(number) == host { &[0] } else { data };
-        let section = builder.sections.add();
-        section.name = format!("{SECTION_PREFIX}{id}").into_bytes().into();
-        section.sh_type = SHT_PROGBITS;
-        section.sh_flags = SHF_EXCLUDE.into();
-        section.sh_addralign = 1;
-        section.data = SectionData::Data(contents.into());
-    }
-    let mut fat = Vec::new();
-    builder.write(&mut fat)?;
-    Ok(fat)
 }
 
 #[cfg(test)]
@@ -222,7 +208,10 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read() {
-        let parts = [part("host-x86_64-unknown-linux-gnu-", b"h\n"), part("hip-a-b-c--d", b"")];
+        let parts = [
+            part("host-x86_64-unknown-linux-gnu-", b"h\n"),
+            part("hip-a-b-c--d", b""),
+        ];
         for name in ["ii", "d", "ll", "bc", "o", "gch"] {
             let container = Container::of_type(name).unwrap();
             let mut bundle = Vec::new();

@@ -32,16 +32,21 @@ impl Target {
         if !KINDS.contains(&id.kind) || !complete {
             return Err(wrong());
         }
+        let triple = completed(id.triple);
         let mut parts = id.target.split(':').map(str::to_owned);
         let processor = parts.next().unwrap_or_default();
         let mut features: Vec<String> = parts.collect();
         features.sort_unstable();
         Ok(Self {
             kind: id.kind.into(),
-            triple: id.triple.into(),
             processor,
             features,
-            id: id.to_string(),
+            id: Id {
+                triple: &triple,
+                ..id
+            }
+            .to_string(),
+            triple,
         })
     }
 
@@ -67,7 +72,10 @@ impl Target {
         same_kind
             && self.triple == offered.triple
             && self.processor == offered.processor
-            && offered.features.iter().all(|feature| self.features.contains(feature))
+            && offered
+                .features
+                .iter()
+                .all(|feature| self.features.contains(feature))
     }
 
     /// hip and hipv4 are one kind.
@@ -82,7 +90,19 @@ impl Target {
     /// The features without their signs.
     fn feature_names(&self) -> Vec<&str> {
         let names = self.features.iter();
-        names.map(|feature| feature.trim_end_matches(['+', '-'])).collect()
+        names
+            .map(|feature| feature.trim_end_matches(['+', '-']))
+            .collect()
+    }
+}
+
+/// The triple as clang-offload-bundler 22.1.8 writes it: AMD's may have an empty
+/// environment, that of other devices is called unknown then.
+fn completed(triple: &str) -> String {
+    if triple.split('-').count() == 3 && !triple.ends_with("-amdhsa") {
+        format!("{triple}-unknown")
+    } else {
+        triple.into()
     }
 }
 
@@ -133,8 +153,18 @@ mod tests {
     #[test]
     fn ids_are_completed_or_refused() {
         let written = |text| target(text).to_string();
-        assert_eq!(written("host-x86_64-unknown-linux-gnu"), "host-x86_64-unknown-linux-gnu-");
-        assert_eq!(written("hip-amdgcn-amd-amdhsa-gfx906"), "hip-amdgcn-amd-amdhsa--gfx906");
+        assert_eq!(
+            written("host-x86_64-unknown-linux-gnu"),
+            "host-x86_64-unknown-linux-gnu-"
+        );
+        assert_eq!(
+            written("hip-amdgcn-amd-amdhsa-gfx906"),
+            "hip-amdgcn-amd-amdhsa--gfx906"
+        );
+        assert_eq!(
+            written("openmp-nvptx64-nvidia-cuda--sm_80"),
+            "openmp-nvptx64-nvidia-cuda-unknown-sm_80"
+        );
         assert_eq!(written("hip-amdgcn-amd-amdhsa-"), "hip-amdgcn-amd-amdhsa--");
         for wrong in [
             "host-x86_64",
@@ -154,7 +184,11 @@ mod tests {
             id(wanted).takes(&id(offered), openmp)
         };
         assert!(takes("hip@:xnack+", "hip@", false));
-        assert!(takes("hip@:xnack+:sramecc-", "hipv4@:sramecc-:xnack+", false));
+        assert!(takes(
+            "hip@:xnack+:sramecc-",
+            "hipv4@:sramecc-:xnack+",
+            false
+        ));
         assert!(!takes("hip@", "hip@:xnack+", false));
         assert!(!takes("hip@:xnack-", "hip@:xnack+", false));
         assert!(!takes("openmp@", "hip@", false));

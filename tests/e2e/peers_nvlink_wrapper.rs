@@ -1,0 +1,171 @@
+//! offlink as clang-nvlink-wrapper.
+
+use crate::device_code::{NVIDIA, bitcode, sass};
+use crate::peers::Pair;
+use crate::workbench::{Run, cuda};
+use std::collections::BTreeSet;
+
+/// `caller.bc`, whose kernel needs `helper.bc`; the latter is in `libhelp.a`,
+/// with `saxpy.bc`.
+fn pair() -> Pair {
+    let pair = Pair::new("clang-nvlink-wrapper-22");
+    for source in ["caller", "helper", "saxpy"] {
+        let file = bitcode(&pair.bench, source, NVIDIA);
+        pair.copy(file, &format!("{source}.bc"));
+    }
+    for folder in ["own", "peer"] {
+        pair.bench
+            .command("llvm-ar-22")
+            .current_dir(pair.bench.path(folder))
+            .args(["rcs", "libhelp.a", "helper.bc", "saxpy.bc"])
+            .succeeds();
+    }
+    pair
+}
+
+/// What clang sends besides inputs. The peer finds no ptxas by --cuda-path
+/// alone if another is in PATH, and needs the PTX version spelled out.
+fn clang_line(output: &str) -> String {
+    let cuda = cuda();
+    format!(
+        "-o {output} -arch sm_90 --cuda-path={} --plugin-opt=-mattr=+ptx78",
+        cuda.display()
+    )
+}
+
+/// The kernels of an image.
+fn kernels(pair: &Pair, own: bool, image: &str) -> BTreeSet<String> {
+    let path = if own {
+        pair.own(image)
+    } else {
+        pair.theirs(image)
+    };
+    sass(&pair.bench, &path)
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Function : "))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn same_kernels(inputs: &str, expected: &[&str]) {
+    let pair = pair();
+    let line = format!("{} {inputs}", clang_line("image"));
+    pair.same_code(&[], &line);
+    let own = kernels(&pair, true, "image");
+    assert_eq!(kernels(&pair, false, "image"), own);
+    assert_eq!(
+        own,
+        expected.iter().map(|name| (*name).to_owned()).collect()
+    );
+}
+
+#[test]
+fn files() {
+    same_kernels("caller.bc helper.bc saxpy.bc", &["caller", "saxpy"]);
+}
+
+/// Of an archive only the member that is needed.
+#[test]
+fn archives_are_lazy() {
+    same_kernels("caller.bc libhelp.a", &["caller"]);
+    same_kernels("-L. -lhelp caller.bc -l help", &["caller"]);
+    same_kernels("caller.bc --library-path . -l:libhelp.a", &["caller"]);
+}
+
+#[test]
+fn whole_archives_are_not() {
+    same_kernels(
+        "--whole-archive libhelp.a --no-whole-archive caller.bc",
+        &["caller", "saxpy"],
+    );
+}
+
+#[test]
+fn options_of_clang() {
+    same_kernels(
+        "caller.bc helper.bc -plugin LLVMgold.so -plugin-opt=O2",
+        &["caller"],
+    );
+}
+
+/// The peer takes --library for a folder, and with -g keeps the helper.
+#[test]
+fn options_that_the_peer_gets_wrong() {
+    let pair = pair();
+    let line = format!("{} caller.bc -g -v -L. --library=help", clang_line("image"));
+    pair.offlink(&line).succeeds_silently();
+    assert_eq!(kernels(&pair, true, "image"), ["caller".to_owned()].into());
+}
+
+/// The peer hands -u to nvlink, which does not know it.
+#[test]
+fn a_required_symbol_is_taken_from_an_archive() {
+    let pair = pair();
+    let line = format!("{} caller.bc -u saxpy libhelp.a", clang_line("image"));
+    pair.offlink(&line).succeeds_silently();
+    let expected = ["caller", "saxpy"].map(str::to_owned).into();
+    assert_eq!(kernels(&pair, true, "image"), expected);
+}
+
+#[test]
+fn ptx_and_bitcode_instead_of_an_image() {
+    let pair = pair();
+    let line = format!("{} caller.bc helper.bc", clang_line("out"));
+    for (option, start) in [("--lto-emit-asm", "//"), ("--lto-emit-llvm", "BC")] {
+        pair.same_code(&[], &format!("{line} {option}"));
+        for file in [pair.theirs("out"), pair.own("out")] {
+            let out = std::fs::read(&file).expect("an output");
+            assert!(out.starts_with(start.as_bytes()), "{option} {file:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_prints_a_line_that_can_be_run() {
+    let pair = pair();
+    let line = format!(
+        "{} caller.bc libhelp.a helper.bc --dry-run",
+        clang_line("image")
+    );
+    let printed = pair.offlink(&line).succeeds_silently();
+    let line = printed
+        .trim()
+        .strip_prefix("offlink ")
+        .expect("a line of offlink");
+    assert!(!pair.own("image").exists());
+    pair.bench
+        .offlink()
+        .current_dir(pair.bench.path("own"))
+        .args(line.split_whitespace())
+        .succeeds_silently();
+    assert_eq!(kernels(&pair, true, "image"), ["caller".to_owned()].into());
+}
+
+#[test]
+fn fails_as_the_peer_does() {
+    let pair = pair();
+    let line = clang_line("x");
+    for (inputs, message) in [
+        ("caller.bc", "helper"),
+        ("caller.bc -lnope", "-lnope"),
+        ("libhelp.a", "input that is no archive"),
+        ("", "input that is no archive"),
+        ("caller.bc helper.bc --plugin-opt=nonsense", "nonsense"),
+    ] {
+        pair.both_fail(&format!("{line} {inputs}"), message);
+        assert!(!pair.own("x").exists(), "{inputs}");
+    }
+    pair.both_fail("-o x caller.bc helper.bc", "architecture");
+    // The peer passes over a file that is not there.
+    pair.offlink_fails(&format!("{line} caller.bc helper.bc nope.bc"), "nope.bc");
+    pair.offlink_fails(&format!("{line} caller.bc helper.bc -r"), "not supported");
+    pair.offlink_fails(&format!("{line} caller.bc helper.bc -z now"), "'-z'");
+}
+
+#[test]
+fn prints_help_and_version() {
+    let pair = pair();
+    for line in ["--help", "-help-hidden", "--version"] {
+        assert!(pair.offlink(line).succeeds_silently().contains("offlink"));
+    }
+}
