@@ -21,6 +21,7 @@ mod missing_kernel;
 mod no_ptxas;
 mod nvidia_inputs;
 mod peers;
+mod peers_documented;
 mod peers_fatbinary;
 mod peers_nvlink_wrapper;
 mod peers_offload_binary;

@@ -2,7 +2,7 @@
 
 use crate::device_code::{NVIDIA, bitcode, sass};
 use crate::peers::Pair;
-use crate::workbench::{Run, cuda};
+use crate::workbench::{Run, cuda, offlink};
 use std::collections::BTreeSet;
 
 /// `caller.bc`, whose kernel needs `helper.bc`; the latter is in `libhelp.a`,
@@ -88,6 +88,78 @@ fn options_of_clang() {
     );
 }
 
+/// clang itself drives it, found through -B.
+#[test]
+fn driven_by_clang() {
+    let pair = pair();
+    let folder = pair.bench.folder("only-the-wrapper");
+    pair.bench
+        .link("only-the-wrapper/clang-nvlink-wrapper", offlink());
+    let image = pair.own("image");
+    for options in [&["-flto", "-O2"][..], &["-O1"]] {
+        pair.bench
+            .command("clang-22")
+            .current_dir(pair.bench.path("own"))
+            .args(["--target=nvptx64-nvidia-cuda", "-march=sm_90", "-B"])
+            .arg(&folder)
+            .arg(format!("--cuda-path={}", cuda().display()))
+            .args(options)
+            .args(["caller.bc", "-L.", "-lhelp", "-o"])
+            .arg(&image)
+            .succeeds();
+        assert!(kernels(&pair, true, "image").contains("caller"));
+    }
+}
+
+#[test]
+fn the_other_options() {
+    let pair = pair();
+    let tools = cuda().join("bin");
+    pair.offlink(&format!(
+        "--output-file image -plugin-opt=mcpu=sm_90 --ptxas-path={} --assume-device-object \
+         --plugin-opt=jobs=2 --plugin-opt=lto-partitions=2 --plugin-opt=thinlto --debug \
+         --lto-debug-pass-manager --undefined=caller caller.bc helper.bc --save-temps",
+        tools.display()
+    ))
+    .succeeds_silently();
+    assert_eq!(kernels(&pair, true, "image"), ["caller".to_owned()].into());
+    let kept = std::fs::read_dir(pair.bench.path("own")).expect("a folder");
+    let kept = kept.filter_map(Result::ok).map(|entry| entry.path());
+    assert!(
+        kept.into_iter()
+            .any(|path| path.extension().is_some_and(|e| e == "ptx"))
+    );
+    for (option, message) in [
+        ("--plugin-opt=emit-asm", "//"),
+        ("--plugin-opt=emit-llvm", "BC"),
+    ] {
+        let line = format!("{} caller.bc helper.bc {option}", clang_line("out"));
+        pair.offlink(&line).succeeds_silently();
+        let out = std::fs::read(pair.own("out")).expect("an output");
+        assert!(out.starts_with(message.as_bytes()), "{option}");
+    }
+}
+
+#[test]
+fn what_is_not_done_is_refused() {
+    let pair = pair();
+    for option in [
+        "-r",
+        "--relocatable",
+        "-mllvm -inline-threshold=10",
+        "-mllvm=-inline-threshold=10",
+        "--lto-newpm-passes=instcombine",
+        "--plugin-opt=opt-remarks-filename=x",
+        "--plugin-opt=opt-remarks-filter=x",
+        "--plugin-opt=opt-remarks-format=yaml",
+        "--plugin-opt=opt-remarks-with-hotness",
+    ] {
+        let line = format!("{} caller.bc helper.bc {option}", clang_line("x"));
+        pair.offlink_fails(&line, "not supported");
+        assert!(!pair.own("x").exists());
+    }
+}
+
 /// The peer takes --library for a folder, and with -g keeps the helper.
 #[test]
 fn options_that_the_peer_gets_wrong() {
@@ -158,7 +230,6 @@ fn fails_as_the_peer_does() {
     pair.both_fail("-o x caller.bc helper.bc", "architecture");
     // The peer passes over a file that is not there.
     pair.offlink_fails(&format!("{line} caller.bc helper.bc nope.bc"), "nope.bc");
-    pair.offlink_fails(&format!("{line} caller.bc helper.bc -r"), "not supported");
     pair.offlink_fails(&format!("{line} caller.bc helper.bc -z now"), "'-z'");
 }
 

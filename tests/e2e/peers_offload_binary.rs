@@ -23,7 +23,9 @@ fn packs_the_same_bytes() {
         pair.same("-o no-triple --image=file=a.o");
         pair.same("--o=bare-key --image file=a.o,feature");
         pair.same("-o first -o last --image=file=a.o");
-        pair.same("-o empty");
+        pair.same("-o empty --print-all-options");
+        pair.write("line", "-o 'by file' --image=file=a.o,triple=t");
+        pair.same("@line");
     }
 }
 

@@ -198,6 +198,63 @@ fn archives_of_bundles() {
     );
 }
 
+/// No peer writes a bundle that fails this check, so one is made by hand.
+#[test]
+fn archives_with_conflicting_targets() {
+    let pair = pair();
+    pair.same(&format!(
+        "-type=bc -targets={HOST},{},{} -inputs=host,a,b -outputs=bundle",
+        hip("gfx90a:xnack+"),
+        hip("gfx906:sramecc+")
+    ));
+    let bundle = std::fs::read(pair.own("bundle")).expect("a bundle");
+    let text: String = bundle.iter().map(|byte| char::from(*byte)).collect();
+    let conflicting: Vec<u8> = text
+        .replace("gfx906", "gfx90a")
+        .chars()
+        .map(|letter| letter as u8)
+        .collect();
+    pair.write("m.bc", conflicting);
+    for folder in ["own", "peer"] {
+        pair.bench
+            .command("llvm-ar-22")
+            .current_dir(pair.bench.path(folder))
+            .args(["rcsD", "lib.a", "m.bc"])
+            .succeeds();
+    }
+    let line = format!(
+        "-type=a -unbundle -targets={} -input=lib.a -output=out.a",
+        hip("gfx90a:xnack+")
+    );
+    pair.same(&line);
+    pair.both_fail(
+        &format!("{line} -check-input-archive"),
+        "different features",
+    );
+    let listed = pair
+        .offlink("-type=a -list -input=lib.a")
+        .succeeds_silently();
+    assert_eq!(listed.lines().count(), 3, "{listed}");
+}
+
+#[test]
+fn options_that_change_nothing() {
+    let pair = pair();
+    pair.same(&format!(
+        "-type=bc -targets={HOST},{} -inputs=host,a -outputs=bundle -verbose -### -print-options",
+        hip("gfx906")
+    ));
+}
+
+#[test]
+fn prints_help_and_version_like_the_peer() {
+    let pair = pair();
+    for line in ["--help", "--help-hidden", "--help-list-hidden", "--version"] {
+        let [_, own] = pair.same_code(&[], line);
+        assert!(own.contains("offlink"), "{line}: {own}");
+    }
+}
+
 #[test]
 fn hip_for_openmp_where_that_is_allowed() {
     let pair = pair();

@@ -70,6 +70,15 @@ fn openmp() {
 }
 
 #[test]
+fn prints_help_and_version_like_the_peer() {
+    let pair = Pair::new("llvm-offload-wrapper-22");
+    for line in ["--help", "--help-hidden", "--help-list", "--version"] {
+        let [_, own] = pair.same_code(&[], line);
+        assert!(own.contains("offlink"), "{line}: {own}");
+    }
+}
+
+#[test]
 fn fails_as_the_peer_does() {
     let pair = Pair::new("llvm-offload-wrapper-22");
     pair.write("a", "A");

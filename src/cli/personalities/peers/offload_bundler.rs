@@ -251,12 +251,14 @@ impl Job {
         let members = archive_members::read(&name, &data)?;
         if self.check_archive {
             for member in &members {
-                let targets: Result<Vec<_>, _> = member
-                    .parts
-                    .iter()
-                    .map(|part| Target::read(&part.id))
-                    .collect();
-                target::check(&targets?)?;
+                let mut targets: Vec<Target> = Vec::new();
+                for part in &member.parts {
+                    let target = Target::read(&part.id)?;
+                    if !targets.contains(&target) {
+                        targets.push(target);
+                    }
+                }
+                target::check(&targets)?;
             }
         }
         let mut archives = Vec::new();

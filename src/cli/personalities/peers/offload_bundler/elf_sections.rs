@@ -83,10 +83,51 @@ fn put(data: &mut [u8], at: usize, number: u64) -> Option<()> {
 mod tests {
     use super::*;
 
+    /// An object with nothing but the section of the sections' names.
+    fn object() -> Vec<u8> {
+        let mut file = CLASS_64_LITTLE.to_vec();
+        file.resize(64, 0);
+        file[16..20].copy_from_slice(&[1, 0, 62, 0]);
+        file[E_SHOFF] = 80;
+        file[58..64].copy_from_slice(&[64, 0, 2, 0, 1, 0]);
+        file.extend(b"\0.shstrtab\0");
+        file.resize(80 + 2 * SECTION_HEADER_SIZE, 0);
+        let names = 80 + SECTION_HEADER_SIZE;
+        file[names..names + 8].copy_from_slice(&[1, 0, 0, 0, 3, 0, 0, 0]);
+        file[names + SH_OFFSET] = 64;
+        file[names + SH_SIZE] = 11;
+        file
+    }
+
     #[test]
-    fn what_is_no_object_gets_no_sections() {
-        for file in [&b""[..], CLASS_64_LITTLE, &[0; 64], b"BC\xc0\xde"] {
-            assert_eq!(append(file, &[("s".into(), b"x")]), None);
+    fn readers_find_the_sections() {
+        let sections = [("one".to_owned(), &b"1"[..]), ("two".to_owned(), b"22")];
+        let file = append(&object(), &sections).unwrap();
+        let elf = Elf::parse(&file).unwrap();
+        let found: Vec<_> = elf
+            .section_headers
+            .iter()
+            .map(|section| {
+                let (start, size) = (section.sh_offset as usize, section.sh_size as usize);
+                let name = elf.shdr_strtab.get_at(section.sh_name).unwrap();
+                (name, &file[start..start + size])
+            })
+            .collect();
+        assert_eq!(found[1].0, ".shstrtab");
+        assert_eq!(found[2..], [("one", &b"1"[..]), ("two", b"22")]);
+    }
+
+    #[test]
+    fn what_is_no_whole_object_gets_no_sections() {
+        let object = object();
+        for end in 0..object.len() {
+            assert_eq!(append(&object[..end], &[("s".into(), b"x")]), None, "{end}");
+        }
+        for bit in 0..8 * object.len() {
+            let mut damaged = object.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            // Whatever comes of it, it may not panic.
+            let _ = append(&damaged, &[("s".into(), b"x")]);
         }
     }
 }
