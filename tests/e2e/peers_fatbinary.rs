@@ -117,16 +117,80 @@ fn fails_as_the_peer_does() {
     );
 }
 
+/// A host object of the embedded fatbin has the same bytes in its sections.
+#[test]
+fn embedded_fatbins_compile_to_the_same() {
+    const HOST: &str = "typedef struct { int magic, version; const void *data; void *rest; } \
+                        __fatBinC_Wrapper_t;\n\
+                        #define __SKIP_INTERNAL_FATBINARY_HEADERS\n\
+                        #define __NV_MODULE_ID _module\n\
+                        extern void *__cudaPrelinkedFatbins[];\n\
+                        #include \"embedded.c\"\n";
+    let sections = [".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"];
+    for (options, wrapper) in [
+        ("", "__fatDeviceText"),
+        ("--no-asm -link", "__fatDeviceText"),
+        ("-c", "__fatbinwrap_module"),
+        ("-c -link --compress=false", "__fatbinwrap_module"),
+    ] {
+        let pair = pair();
+        pair.write(
+            "host.c",
+            format!("{HOST}const void *use(void) {{ return &{wrapper}; }}\n"),
+        );
+        pair.same_code(
+            &[],
+            &format!("--embedded-fatbin=embedded.c {options} {IMAGES}"),
+        );
+        let [theirs, own] = ["peer", "own"].map(|folder| {
+            let object = pair.bench.path(format!("{folder}.o"));
+            pair.bench
+                .command("cc")
+                .args(["-c", "-w", &format!("{folder}/host.c"), "-o"])
+                .arg(&object)
+                .succeeds();
+            sections.map(|section| {
+                let dump = pair
+                    .bench
+                    .command("llvm-readelf-22")
+                    .args(["-x", section, "-r"])
+                    .arg(&object)
+                    .succeeds();
+                dump.lines()
+                    .filter(|line| line.trim_start().starts_with("0x"))
+                    .map(|line| format!("{line}\n"))
+                    .collect::<String>()
+            })
+        });
+        assert_eq!(theirs, own, "{options}");
+        assert!(own[2].len() > 40 && own[0].len() + own[1].len() > 1000);
+    }
+}
+
+#[test]
+fn for_32_bit_hosts() {
+    let pair = pair();
+    pair.same("--create ptx -32 --image3=kind=ptx,sm=80,file=k.ptx");
+    pair.write("k32.ptx", PTX.replace("64", "32"));
+    pair.same("--create ptx32 -32 --image3=kind=ptx,sm=80,file=k32.ptx");
+    pair.same("--create ptx64 --image3=kind=ptx,sm=80,file=k32.ptx");
+    pair.both_fail(
+        "--create x -32 --image3=kind=elf,sm=80,file=k80.cubin",
+        "cubin",
+    );
+    pair.both_fail(
+        "--create x -32 -64 --image3=kind=ptx,sm=80,file=k.ptx",
+        "exclude",
+    );
+}
+
 #[test]
 fn what_is_not_done_is_refused() {
     let pair = pair();
-    for option in [
-        "-32",
-        "--embedded-fatbin=x.c",
-        "--image2=kind=reloc,file=k80.cubin",
-    ] {
-        pair.offlink_fails(&format!("--create x {option}"), "not supported");
-    }
+    pair.offlink_fails(
+        "--create x --image2=kind=reloc,file=k80.cubin",
+        "not supported",
+    );
 }
 
 #[test]

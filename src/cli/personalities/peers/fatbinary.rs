@@ -1,6 +1,8 @@
 //! NVIDIA's fatbinary: cubins and PTX into a fatbin. Options and meanings are
 //! those of 13.0.88, and `--image` of versions before 13.
 
+mod embedded;
+
 use super::PeerError;
 use super::line::{self, PeerLine, PeerOption};
 use crate::cli::help;
@@ -8,6 +10,7 @@ use crate::options::Options;
 use crate::pipeline::bundle::BundleError;
 use crate::{Error, mapped_file, output_file, report};
 use bytes::Bytes;
+use embedded::Linkage;
 use offlink_bundle::fatbin::{self, Compression, Entry, FLAG_64_BIT, FLAG_DEBUG, Kind};
 use std::ffi::OsString;
 use std::path::Path;
@@ -71,12 +74,12 @@ const TABLE: &[PeerOption] = &[
     PeerOption {
         names: &["link"],
         value: None,
-        help: "the code is linked; changes nothing in a fatbin",
+        help: "the code is linked; matters to an embedded fatbin",
     },
     PeerOption {
         names: &["no-asm"],
         value: None,
-        help: "changes nothing in a fatbin",
+        help: "an embedded fatbin without asm, as it always is here",
     },
     PeerOption {
         names: &["options-file", "optf"],
@@ -96,28 +99,18 @@ const TABLE: &[PeerOption] = &[
     PeerOption {
         names: &["32"],
         value: None,
-        help: "not supported: no runtime since CUDA 12 takes such images",
+        help: "the images, PTX only, are for 32-bit hosts",
     },
     PeerOption {
         names: &["embedded-fatbin", "fatbin"],
         value: Some("file"),
-        help: "not supported: offlink wrap makes an object of a fatbin",
+        help: "write the fatbin as a C file",
     },
     PeerOption {
         names: &["image2"],
         value: Some("kind=K,file=F"),
         help: "not supported: name the architecture with --image3",
     },
-];
-
-/// What offlink does not do, with what to do instead.
-const REFUSED: &[(&str, &str)] = &[
-    ("32", "leave it out; images are for 64-bit hosts"),
-    (
-        "embedded-fatbin",
-        "make a fatbin with --create and an object of it with offlink wrap",
-    ),
-    ("image2", "name the architecture with --image3"),
 ];
 
 /// Carries the line out. Without anything to create it does nothing.
@@ -143,14 +136,12 @@ pub fn run(arguments: Vec<OsString>, _: Options) -> Result<(), Error> {
         let usage = "fatbinary --create FILE --image3=kind=KIND,sm=ARCH,file=IMAGE";
         return report::print(&line::help(usage, &[TABLE]));
     }
-    for (option, remedy) in REFUSED {
-        if line.has(option) {
-            return Err(PeerError::Unsupported {
-                what: format!("fatbinary's --{option}"),
-                remedy,
-            }
-            .into());
+    if line.has("image2") {
+        return Err(PeerError::Unsupported {
+            what: "fatbinary's --image2".into(),
+            remedy: "name the architecture with --image3",
         }
+        .into());
     }
     let compress = compress(&line)?;
     let mut images = Vec::new();
@@ -165,12 +156,24 @@ pub fn run(arguments: Vec<OsString>, _: Options) -> Result<(), Error> {
     for (image, data) in images.iter().zip(&contents) {
         entries.push(entry(image, data, &line, compress)?);
     }
-    let Some(output) = line.last("create") else {
-        return Ok(());
-    };
-    output_file::write(Path::new(output), |out| {
-        fatbin::write(&entries, out).map_err(|error| BundleError::from(error).into())
-    })
+    if let Some(output) = line.last("create") {
+        output_file::write(Path::new(output), |out| {
+            fatbin::write(&entries, out).map_err(|error| Error::from(BundleError::from(error)))
+        })?;
+    }
+    if let Some(output) = line.last("embedded-fatbin") {
+        let mut fatbin = Vec::new();
+        fatbin::write(&entries, &mut fatbin).map_err(BundleError::from)?;
+        let linkage = Linkage {
+            relocatable: line.has("device-c"),
+            linked: line.has("link"),
+        };
+        output_file::write(Path::new(output), |out| {
+            embedded::write(&fatbin, linkage, out)
+                .map_err(|error| Error::from(BundleError::from(fatbin::WriteError::from(error))))
+        })?;
+    }
+    Ok(())
 }
 
 /// The image options with their values. The peer keeps them in order, and they
@@ -291,8 +294,19 @@ fn entry<'a>(
             fault: "is not of the kind that the line says".into(),
         });
     }
-    if line.has("64") {
-        entry.flags |= FLAG_64_BIT;
+    if line.has("64") && line.has("32") {
+        return Err(PeerError::Mismatch("--32 and --64 exclude each other"));
+    }
+    if line.has("32") && entry.kind == Kind::Elf {
+        return Err(PeerError::Image {
+            image: image.file.clone(),
+            fault: "is a cubin, which there is none of for --32".into(),
+        });
+    }
+    // The line counts, not what PTX says of itself.
+    entry.flags |= FLAG_64_BIT;
+    if line.has("32") {
+        entry.flags &= !FLAG_64_BIT;
     }
     if line.has("debug") {
         entry.flags |= FLAG_DEBUG;
