@@ -4,15 +4,15 @@
 
 use super::PeerError;
 use super::line::{self, OF_EVERY_LLVM_TOOL, PeerLine, PeerOption};
-use crate::cli::{UsageError, help};
+use crate::cli::help;
+use crate::cli::verbs::wrap;
 use crate::options::Options;
 use crate::pipeline::bundle::Described;
-use crate::pipeline::{register, scan};
+use crate::pipeline::register;
 use crate::{Error, mapped_file, report};
-use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const TABLE: &[PeerOption] = &[
     PeerOption {
@@ -80,18 +80,8 @@ pub fn run(arguments: Vec<OsString>, _: Options) -> Result<(), Error> {
 
 /// All images of all files: the peer takes the first of each file.
 fn wrap_openmp(files: &[OsString], host: &str, output: &Path) -> Result<(), Error> {
-    let mut inputs = Vec::new();
-    for file in files {
-        let data = mapped_file::map(Path::new(file))?;
-        let name = Path::new(file).display().to_string();
-        match ImageFormat::detect(&data) {
-            ImageFormat::OffloadBinary => inputs.extend(scan::offload_binary(&name, &data)?),
-            found => {
-                let found = found.to_string();
-                return Err(UsageError::NotToWrap { file: name, found }.into());
-            }
-        }
-    }
+    let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
+    let inputs = wrap::images_of(&files)?;
     let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
     Ok(register::write_openmp(&images, host, output)?)
 }
