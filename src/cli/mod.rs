@@ -179,3 +179,27 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_known_by_name_and_by_first_word() {
+        let kind = |line: &str| {
+            let arguments = line.split_whitespace().map(OsString::from).collect();
+            match parse(arguments).unwrap() {
+                Command::Link(_) => "link",
+                Command::Verb(_) => "verb",
+                Command::Peer(_) => "peer",
+                Command::Print(_) => "print",
+            }
+        };
+        assert_eq!(kind("/bin/clang-linker-wrapper-22 --version"), "print");
+        assert_eq!(kind("offlink clang-linker-wrapper a.o -o x"), "link");
+        assert_eq!(kind("/bin/fatbinary --help"), "peer");
+        assert_eq!(kind("offlink clang-offload-bundler-22 -list"), "peer");
+        assert_eq!(kind("offlink inspect fatbinary"), "verb");
+        assert_eq!(kind("offlink fatbinary.o"), "link");
+    }
+}

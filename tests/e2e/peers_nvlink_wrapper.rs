@@ -73,6 +73,23 @@ fn archives_are_lazy() {
 }
 
 #[test]
+fn thin_archives_are_archives() {
+    let pair = pair();
+    for folder in ["own", "peer"] {
+        pair.bench
+            .command("llvm-ar-22")
+            .current_dir(pair.bench.path(folder))
+            .args(["rcsT", "thin.a", "helper.bc", "saxpy.bc"])
+            .succeeds();
+    }
+    let line = format!("{} caller.bc thin.a", clang_line("image"));
+    pair.same_code(&[], &line);
+    let own = kernels(&pair, true, "image");
+    assert_eq!(own, kernels(&pair, false, "image"));
+    assert_eq!(own, ["caller".to_owned()].into());
+}
+
+#[test]
 fn whole_archives_are_not() {
     same_kernels(
         "--whole-archive libhelp.a --no-whole-archive caller.bc",

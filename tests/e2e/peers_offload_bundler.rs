@@ -1,7 +1,7 @@
 //! offlink as clang-offload-bundler.
 
 use crate::peers::Pair;
-use crate::workbench::Run;
+use crate::workbench::{Run, offlink};
 
 const HOST: &str = "host-x86_64-unknown-linux-gnu";
 
@@ -75,6 +75,7 @@ fn ids_are_completed_as_the_peer_does() {
         "hip-amdgcn-amd-amdhsa-",
         "hip-amdgcn-amd-amdhsa--",
         "hip-spirv64-amd-amdhsa--amdgcnspirv",
+        "hip-amdgcn-amd-amdhsa-unknown-gfx906",
         "openmp-nvptx64-nvidia-cuda--sm_80",
         "openmp-x86_64-pc-linux-gnu",
     ] {
@@ -196,6 +197,61 @@ fn archives_of_bundles() {
         &format!("-type=a -targets={HOST} -input=a -output=x.a"),
         "archives",
     );
+}
+
+/// clang's drivers run it for HIP, and what they make is the same.
+#[test]
+fn driven_by_clang() {
+    let pair = pair();
+    pair.bench.folder("only-the-bundler");
+    pair.bench
+        .link("only-the-bundler/clang-offload-bundler", offlink());
+    pair.bench.write(
+        "kernel.hip",
+        "typedef struct dim3 { unsigned x, y, z; } dim3;
+         extern \"C\" int hipLaunchKernel(const void *, dim3, dim3, void **, unsigned long, void *);
+         extern \"C\" int __hipPopCallConfiguration(dim3 *, dim3 *, unsigned long *, void *);
+         __attribute__((global)) void kernel(int *p) { *p = 1; }\n",
+    );
+    let compile = |options: &[&str], more: &[&str], output: &str| {
+        pair.bench
+            .command("clang-22")
+            .args([
+                "-x",
+                "hip",
+                "-nogpuinc",
+                "-nogpulib",
+                "-cuid=unit",
+                "-c",
+                "-O1",
+            ])
+            .args(["--offload-arch=gfx90a", "--offload-arch=gfx906"])
+            .args(["--no-offload-new-driver", "kernel.hip", "-o", output])
+            .args(options)
+            .args(more)
+            .succeeds();
+        std::fs::read(pair.bench.path(output)).expect("an output")
+    };
+    for options in [
+        &["--offload-device-only"][..],
+        &["--offload-device-only", "--offload-compress"],
+        &[
+            "--offload-device-only",
+            "-fgpu-rdc",
+            "-emit-llvm",
+            "--gpu-bundle-output",
+        ],
+    ] {
+        let theirs = compile(options, &[], "out");
+        let own = compile(options, &["-B", "only-the-bundler"], "out");
+        assert!(theirs == own, "{options:?}");
+    }
+    let rdc = ["-fgpu-rdc", "-B", "only-the-bundler"];
+    compile(&rdc, &[], "own/fat.o");
+    compile(&rdc[..1], &[], "peer/fat.o");
+    let lists = pair.same_code(&[], "-type=o -list -input=fat.o");
+    assert_eq!(lists[0], lists[1]);
+    assert_eq!(lists[1].lines().count(), 3, "{lists:?}");
 }
 
 /// No peer writes a bundle that fails this check, so one is made by hand.

@@ -43,7 +43,7 @@ pub(crate) fn undefined(module: &Module<'_>, triple: &str) -> Vec<Undefined> {
     undefined
 }
 
-/// The definitions of `module` that other modules see, sorted by name.
+/// The definitions of `module` that other modules see, sorted by name, without LLVM's own.
 pub(crate) fn defined(module: &Module<'_>) -> Vec<String> {
     let is_local =
         |global: &Global<'_>| matches!(global.linkage(), LLVMInternalLinkage | LLVMPrivateLinkage);
@@ -51,6 +51,7 @@ pub(crate) fn defined(module: &Module<'_>) -> Vec<String> {
         .into_iter()
         .filter(|global| !global.is_declaration() && !is_local(global))
         .map(|global| text(global.name()))
+        .filter(|name| !name.starts_with("llvm."))
         .collect();
     defined.sort();
     defined

@@ -17,6 +17,8 @@ use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use offlink_llvm::{Emit, Keep, Module, OptLevel};
 use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// A word of the line that is linked, and whether `--whole-archive` held.
@@ -59,7 +61,7 @@ pub fn open(inputs: &[Input], dirs: &[PathBuf], arch: &str) -> Result<Candidates
             Input::Library(name, whole) => (library(name, dirs)?, *whole),
         };
         let data = mapped_file::map(&path)?;
-        if !data.starts_with(b"!<arch>\n") {
+        if !data.starts_with(b"!<arch>\n") && !data.starts_with(b"!<thin>\n") {
             let taken = candidates.device_input(path.display().to_string(), data)?;
             candidates.taken.push(taken);
             continue;
@@ -108,17 +110,20 @@ impl Candidates {
         }
     }
 
-    fn member(
-        &self,
-        archive: &Archive,
-        member: &ArchiveMember<'_>,
-    ) -> Result<DeviceInput, PeerError> {
-        let contents = member
-            .data(&*archive.data)
-            .map_err(|source| archive.damaged(source))?;
+    fn member(&self, archive: &Archive, member: &ArchiveMember<'_>) -> Result<DeviceInput, Error> {
         let name = String::from_utf8_lossy(member.name());
         let source = format!("{}({name})", archive.path.display());
-        self.device_input(source, archive.data.slice_ref(contents))
+        // A thin archive holds paths, relative to its own folder.
+        let contents = if archive.file()?.is_thin() {
+            let file = OsStr::from_bytes(member.name());
+            mapped_file::map(&archive.path.with_file_name("").join(file))?
+        } else {
+            let contents = member
+                .data(&*archive.data)
+                .map_err(|source| archive.damaged(source))?;
+            archive.data.slice_ref(contents)
+        };
+        Ok(self.device_input(source, contents)?)
     }
 
     /// Everything that is linked: files in order, and behind them the members

@@ -96,10 +96,13 @@ impl Target {
     }
 }
 
-/// The triple as clang-offload-bundler 22.1.8 writes it: AMD's may have an empty
-/// environment, that of other devices is called unknown then.
+/// The triple as clang-offload-bundler 22.1.8 writes it: an environment that is
+/// not known is empty for AMD's devices, and called unknown for others.
 fn completed(triple: &str) -> String {
-    if triple.split('-').count() == 3 && !triple.ends_with("-amdhsa") {
+    let known = triple.strip_suffix("-unknown").unwrap_or(triple);
+    if known.ends_with("-amdhsa") {
+        known.into()
+    } else if triple.split('-').count() == 3 {
         format!("{triple}-unknown")
     } else {
         triple.into()
