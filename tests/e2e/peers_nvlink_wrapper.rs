@@ -113,19 +113,28 @@ fn driven_by_clang() {
     pair.bench
         .link("only-the-wrapper/clang-nvlink-wrapper", offlink());
     let image = pair.own("image");
-    for options in [&["-flto", "-O2"][..], &["-O1"]] {
-        pair.bench
-            .command("clang-22")
+    let clang = |options: &[&str]| {
+        let mut command = pair.bench.command("clang-22");
+        command
             .current_dir(pair.bench.path("own"))
             .args(["--target=nvptx64-nvidia-cuda", "-march=sm_90", "-B"])
             .arg(&folder)
             .arg(format!("--cuda-path={}", cuda().display()))
             .args(options)
             .args(["caller.bc", "-L.", "-lhelp", "-o"])
-            .arg(&image)
-            .succeeds();
+            .arg(&image);
+        command
+    };
+    for options in [&["-flto", "-O2"][..], &["-O1"]] {
+        clang(options).succeeds();
         assert!(kernels(&pair, true, "image").contains("caller"));
     }
+    // Which proves that clang ran offlink and not its own.
+    let stderr = clang(&["-Xlinker", "--offlink-colour"]).fails_with(1);
+    assert!(
+        stderr.contains("unknown option '--offlink-colour'"),
+        "{stderr}"
+    );
 }
 
 #[test]
