@@ -1,6 +1,6 @@
 //! Everything that can end offlink, and how the process ends then.
 
-use crate::cli::UsageError;
+use crate::cli::{PeerError, UsageError};
 use crate::mapped_file::ReadError;
 use crate::output_file::OutputError;
 use crate::pipeline::bundle::BundleError;
@@ -27,6 +27,9 @@ pub enum Error {
     /// The command line makes no sense.
     #[error(transparent)]
     Usage(#[from] UsageError),
+    /// A peer's line can't be carried out.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
     /// A target makes no sense.
     #[error(transparent)]
     Target(#[from] TargetError),
@@ -109,7 +112,7 @@ impl Error {
     /// that was run and failed, 1 for everything else.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Peer(_) => 2,
             Self::Device(error) if error.is_tool_failure() => 3,
             _ => 1,
         }

@@ -15,6 +15,10 @@ Whole links:
   offlink ld ARGS…         a linker's line
   clang-linker-wrapper …   under that name: what clang sends with -B
 
+Under their names, or with them as first word, the lines of llvm-offload-binary
+(clang-offload-packager), llvm-offload-wrapper, clang-offload-bundler,
+clang-nvlink-wrapper and fatbinary (NAME --help says more).
+
 Single steps (offlink STEP --help says more):
   offlink extract          host objects, archives → device code by target
   offlink link             device code → the image for one target

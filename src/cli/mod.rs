@@ -15,12 +15,13 @@ mod verbs;
 use crate::options::{OptionError, Options};
 use crate::request::Request;
 use crate::{Error, pipeline};
-use personalities::{cc, clang_linker_wrapper, guess, ld};
+use personalities::{cc, clang_linker_wrapper, guess, ld, peers};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 use thiserror::Error as ThisError;
 
+pub use personalities::peers::PeerError;
 pub use response_file::quote as quote_response_file;
 pub use verbs::Verb;
 
@@ -30,6 +31,9 @@ pub enum Command {
     Link(Box<Request>),
     /// One of the single steps, or a look at a file.
     Verb(Box<Verb>),
+    /// The line of a program that offlink stands in for, other than
+    /// clang-linker-wrapper.
+    Peer(Box<peers::Peer>),
     /// Print a text: help or the version.
     Print(String),
 }
@@ -103,13 +107,16 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Command, Error> {
     let options =
         Options::from_environment(|name| std::env::var_os(name)).map_err(UsageError::from)?;
 
-    if is_clang_linker_wrapper(&program) {
-        return Ok(clang_linker_wrapper::parse(expand(arguments), options)?);
+    if let Some(command) = peer(base_name(&program), &arguments, &options)? {
+        return Ok(command);
     }
     let first = arguments
         .first()
         .and_then(|argument| argument.to_str())
         .unwrap_or_default();
+    if let Some(command) = peer(first, arguments.get(1..).unwrap_or_default(), &options)? {
+        return Ok(command);
+    }
     let request = match first {
         "" | "-h" | "--help" | "help" => return Ok(Command::Print(help::text())),
         "-V" | "--version" => return Ok(Command::Print(help::version())),
@@ -136,11 +143,23 @@ fn expand(arguments: Vec<OsString>) -> Vec<OsString> {
     response_file::expand(arguments)
 }
 
-fn is_clang_linker_wrapper(program: &OsStr) -> bool {
-    Path::new(program)
-        .file_name()
-        .and_then(OsStr::to_str)
-        .is_some_and(|name| name.starts_with("clang-linker-wrapper"))
+/// The line of the peer called `name`, if there is one of that name.
+fn peer(
+    name: &str,
+    arguments: &[OsString],
+    options: &Options,
+) -> Result<Option<Command>, UsageError> {
+    if peers::without_version(name) == "clang-linker-wrapper" {
+        let arguments = expand(arguments.to_vec());
+        return clang_linker_wrapper::parse(arguments, options.clone()).map(Some);
+    }
+    let peer = peers::Peer::named(name, arguments, options);
+    Ok(peer.map(|peer| Command::Peer(Box::new(peer))))
+}
+
+fn base_name(program: &OsStr) -> &str {
+    let name = Path::new(program).file_name();
+    name.and_then(OsStr::to_str).unwrap_or_default()
 }
 
 impl Command {
@@ -149,7 +168,7 @@ impl Command {
         match self {
             Self::Link(request) => request.options.verbose,
             Self::Verb(verb) => verb.verbose(),
-            Self::Print(_) => false,
+            Self::Peer(_) | Self::Print(_) => false,
         }
     }
 
@@ -161,10 +180,35 @@ impl Command {
         match self {
             Self::Link(request) => pipeline::link(&request),
             Self::Verb(verb) => verb.run().map(|()| ExitCode::SUCCESS),
+            Self::Peer(peer) => Ok(peer.run()),
             Self::Print(text) => {
                 crate::report::print(&text)?;
                 Ok(ExitCode::SUCCESS)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_are_known_by_name_and_by_first_word() {
+        let kind = |line: &str| {
+            let arguments = line.split_whitespace().map(OsString::from).collect();
+            match parse(arguments).unwrap() {
+                Command::Link(_) => "link",
+                Command::Verb(_) => "verb",
+                Command::Peer(_) => "peer",
+                Command::Print(_) => "print",
+            }
+        };
+        assert_eq!(kind("/bin/clang-linker-wrapper-22 --version"), "print");
+        assert_eq!(kind("offlink clang-linker-wrapper a.o -o x"), "link");
+        assert_eq!(kind("/bin/fatbinary --help"), "peer");
+        assert_eq!(kind("offlink clang-offload-bundler-22 -list"), "peer");
+        assert_eq!(kind("offlink inspect fatbinary"), "verb");
+        assert_eq!(kind("offlink fatbinary.o"), "link");
     }
 }

@@ -172,7 +172,7 @@ fn words(words: &[&str]) -> Vec<OsString> {
 }
 
 /// The line as a shell reads it back.
-fn quoted(line: &[OsString]) -> String {
+pub(crate) fn quoted(line: &[OsString]) -> String {
     let quote = |word: &OsStr| {
         let text = word.to_string_lossy();
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:+@%".contains(c);

@@ -10,6 +10,7 @@ pub mod extract;
 pub mod group;
 pub mod host_link;
 pub mod llvm_commands;
+pub mod one_target;
 pub mod override_image;
 pub mod plan;
 pub mod register;

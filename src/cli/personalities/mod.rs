@@ -1,7 +1,8 @@
 //! The command lines of the programs that offlink stands in for, one file
-//! each. All of them end in a [`crate::request::Request`].
+//! each. Those of whole links end in a [`crate::request::Request`].
 
 pub mod cc;
 pub mod clang_linker_wrapper;
 pub mod guess;
 pub mod ld;
+pub mod peers;

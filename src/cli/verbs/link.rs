@@ -6,14 +6,8 @@ use crate::cli::UsageError;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
 use crate::options::{Emit, Options};
-use crate::output_file;
-use crate::pipeline::device::{self, Context};
-use crate::pipeline::group::Group;
-use crate::pipeline::plan;
-use crate::pipeline::work_dir::WorkDir;
-use crate::request::Style;
+use crate::pipeline::one_target;
 use crate::target::{Device, Target};
-use crate::toolchain::Toolchain;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -93,28 +87,11 @@ impl Link {
                 data: mapped_file::map(file)?,
             });
         }
-        let group = Group {
-            target: target.clone(),
-            inputs,
+        let options = Options {
+            device,
+            llvm_options: self.mllvm,
+            ..options
         };
-        let jobs = plan::jobs_of(group, self.export_symbol, &device)?;
-        let toolchain = Toolchain::new(&device.tools, &[]);
-        let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
-        let context = Context {
-            library: device::library(&jobs, &toolchain, &self.mllvm)?,
-            toolchain: &toolchain,
-            style: Style::Cc,
-            verbose: options.verbose,
-            work_dir: &work_dir,
-            llvm_options: &self.mllvm,
-        };
-        match device::run_jobs(&jobs, &context, options.jobs)?.as_slice() {
-            [image] => Ok(output_file::write_bytes(&self.output, &image.data)?),
-            images => Err(Error::SeveralImages {
-                count: images.len(),
-                target: target.to_string(),
-                output: self.output,
-            }),
-        }
+        one_target::link(target, inputs, self.export_symbol, &options, &self.output)
     }
 }

@@ -4,7 +4,7 @@ mod bundle;
 mod extract;
 mod inspect;
 mod link;
-mod wrap;
+pub(super) mod wrap;
 
 use super::{UsageError, own_options, response_file};
 use crate::Error;

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::cli::UsageError;
+use crate::device_input::DeviceInput;
 use crate::mapped_file;
 use crate::pipeline::bundle::Described;
 use crate::pipeline::register;
@@ -50,20 +51,7 @@ impl Wrap {
     }
 
     fn offload_binaries(self) -> Result<(), Error> {
-        let mut inputs = Vec::new();
-        for file in &self.files {
-            let data = mapped_file::map(file)?;
-            let name = file.display().to_string();
-            match ImageFormat::detect(&data) {
-                ImageFormat::OffloadBinary => {
-                    inputs.extend(containers::offload_binary(&name, &data)?)
-                }
-                found => {
-                    let found = found.to_string();
-                    return Err(UsageError::NotToWrap { file: name, found }.into());
-                }
-            }
-        }
+        let inputs = images_of(&self.files)?;
         if let Some(other) = inputs
             .iter()
             .find(|input| input.kind != OffloadKind::OpenMp)
@@ -82,4 +70,26 @@ impl Wrap {
             &self.output,
         )?)
     }
+}
+
+/// The images in offload binaries.
+///
+/// # Errors
+/// [`Error`] when a file can't be read or is no offload binary.
+pub(in crate::cli) fn images_of(files: &[PathBuf]) -> Result<Vec<DeviceInput>, Error> {
+    let mut inputs = Vec::new();
+    for file in files {
+        let data = mapped_file::map(file)?;
+        let name = file.display().to_string();
+        match ImageFormat::detect(&data) {
+            ImageFormat::OffloadBinary => {
+                inputs.extend(containers::offload_binary(&name, &data)?);
+            }
+            found => {
+                let found = found.to_string();
+                return Err(UsageError::NotToWrap { file: name, found }.into());
+            }
+        }
+    }
+    Ok(inputs)
 }

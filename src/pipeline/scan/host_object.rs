@@ -30,7 +30,7 @@ pub struct HostObject {
     /// The object.
     pub data: Bytes,
     /// The contents of its sections of device code.
-    device: Vec<Bytes>,
+    pub device: Vec<Bytes>,
     /// The contents of its sections of images that are registered already.
     registered: Vec<Bytes>,
     /// It is a program or shared library rather than a relocatable object.

@@ -196,6 +196,9 @@ pub(super) fn compress<'a>(
             let mut encoder = zstd::Encoder::new(Vec::new(), compression.level)?;
             // So that the frame states it, as one that was made in one go does.
             encoder.set_pledged_src_size(Some(size))?;
+            // As clang-offload-bundler 22.1.8 does it: images for processors of
+            // one family have much in common, far apart.
+            encoder.long_distance_matching(true)?;
             write_pieces(encoder, hashed)?.finish()?
         }
     };

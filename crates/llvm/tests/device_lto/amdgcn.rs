@@ -75,6 +75,11 @@ fn objects_at_every_level() {
             "{opt_level:?}"
         );
         assert_eq!(compiled.undefined, []);
+        assert_eq!(
+            compiled.defined,
+            ["hidden_kernel", "used_function"],
+            "{opt_level:?}"
+        );
     }
 }
 
