@@ -10,6 +10,7 @@
 
 mod attributes;
 mod bitcode;
+mod bitstream;
 mod callseq;
 mod configure;
 mod device_lto;
@@ -23,6 +24,7 @@ mod machine;
 mod options;
 mod retain;
 mod stubs;
+mod symbols;
 mod undefined;
 mod worker;
 
@@ -32,4 +34,5 @@ pub use device_lto::compile;
 pub use error::Error;
 pub use library::{Library, LoadError, Version};
 pub use options::{Compiled, Emit, Keep, Module, OptLevel, Options};
+pub use symbols::Symbols;
 pub use undefined::Undefined;
