@@ -53,6 +53,26 @@ impl Symbols {
         Ok(symbols)
     }
 
+    /// Reads no more of a bitcode file, raw or wrapped, than the target triple of its first module; empty where
+    /// that has none.
+    ///
+    /// # Errors
+    /// As [`Symbols::read`].
+    pub fn read_triple(bytes: &[u8]) -> Result<String, BitcodeError> {
+        let mut blocks = bitcode::blocks(bytes)?;
+        while let Some(block) = blocks.next()? {
+            if block.id == MODULE_BLOCK {
+                let mut records = block.records();
+                while let Some(record) = records.next()? {
+                    if record.code == CODE_TRIPLE {
+                        return Ok(text(&record));
+                    }
+                }
+            }
+        }
+        Ok(String::new())
+    }
+
     fn name(&mut self, unnamed: &[Unnamed], names: &[u8]) -> Result<(), BitcodeError> {
         for global in unnamed {
             let name = name(global, names).ok_or(BitcodeError::Malformed("name out of range"))?;
@@ -89,13 +109,18 @@ fn module(block: Block<'_>, globals: &mut Vec<Unnamed>) -> Result<String, Bitcod
     let mut records = block.records();
     while let Some(record) = records.next()? {
         if record.code == CODE_TRIPLE {
-            let bytes: Vec<u8> = record.operands.iter().map(|&c| (c & 0xff) as u8).collect();
-            triple = String::from_utf8_lossy(&bytes).into_owned();
+            triple = text(&record);
         } else {
             globals.extend(global(&record));
         }
     }
     Ok(triple)
+}
+
+/// The operands as characters.
+fn text(record: &Record<'_>) -> String {
+    let bytes: Vec<u8> = record.operands.iter().map(|&c| (c & 0xff) as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// All records of globals start with the place of the name in the string table; what follows tells a
@@ -149,6 +174,7 @@ mod tests {
     fn names_of_real_compilers() {
         let rust = Symbols::read(RUST).unwrap();
         assert_eq!(rust.triple, "nvptx64-nvidia-cuda");
+        assert_eq!(Symbols::read_triple(RUST).as_ref(), Ok(&rust.triple));
         assert_eq!(rust.defined, ["scale"]);
         assert!(rust.needed.is_empty());
         for file in [CLANG_19, CLANG_22] {
