@@ -11,10 +11,11 @@ const DEFAULT_DIRS: &[&str] = &[
     "/usr/local/lib/x86_64-linux-gnu",
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
-    "/usr/local/lib",
+    "/usr/local/lib64",
     "/lib64",
-    "/lib",
     "/usr/lib64",
+    "/usr/local/lib",
+    "/lib",
     "/usr/lib",
 ];
 
