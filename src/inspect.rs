@@ -102,11 +102,7 @@ impl FileReport {
         {
             return Ok(());
         }
-        let entries = if object.is_linked {
-            entry::read_linked(&object.data)
-        } else {
-            entry::read_object(&object.data)
-        };
+        let entries = entry::read(&object.data);
         self.entries.extend(
             entries
                 .map_err(failed)?

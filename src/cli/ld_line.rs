@@ -76,7 +76,11 @@ pub fn interpret(tokens: impl IntoIterator<Item = Token>) -> LinkLine {
             ));
             continue;
         };
-        let (name, joined) = split_once(option, b'=');
+        let (name, joined) = match split_once(option, b'=') {
+            // `-L=dir`: the sign belongs to the value of a one-letter option.
+            (letter, Some(_)) if letter.len() == 1 => (option, None),
+            split => split,
+        };
         let own = token.arguments.clone();
         let mut value = || match (joined, tokens.next_if(|_| joined.is_none())) {
             (Some(value), _) => (value.to_owned(), own.clone()),
@@ -187,6 +191,13 @@ mod tests {
             assert_eq!(
                 read(spelling).search_dirs[0].to_str(),
                 Some("d"),
+                "{spelling}"
+            );
+        }
+        for (spelling, dir) in [("-L=/d", "=/d"), ("--library-path==/d", "=/d")] {
+            assert_eq!(
+                read(spelling).search_dirs[0].to_str(),
+                Some(dir),
                 "{spelling}"
             );
         }

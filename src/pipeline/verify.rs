@@ -127,7 +127,7 @@ pub fn verify(
             expected: expected.size,
         });
     }
-    let entries = entry::read_linked(&file).map_err(failed)?;
+    let entries = entry::read(&file).map_err(failed)?;
     match entries.iter().find(|entry| definitions.lack(entry)) {
         None => Ok(()),
         Some(missing) => {

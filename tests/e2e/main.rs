@@ -26,6 +26,7 @@ mod no_ptxas;
 mod nvidia_inputs;
 mod ptx_version;
 mod readme;
+mod relocatable;
 mod rustc_intrinsic;
 mod same_machine_code;
 mod single_steps;

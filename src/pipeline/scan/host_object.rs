@@ -33,8 +33,6 @@ pub struct HostObject {
     device: Vec<Bytes>,
     /// The contents of its sections of images that are registered already.
     registered: Vec<Bytes>,
-    /// It is a program or shared library rather than a relocatable object.
-    pub is_linked: bool,
     /// It has a section of offload entries.
     pub has_entries: bool,
     /// Its entries lie in a section group, so the linker may keep another's.
@@ -113,7 +111,6 @@ fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject,
         data,
         device: Vec::new(),
         registered: Vec::new(),
-        is_linked: header.e_type != ET_REL,
         has_entries: false,
         entries_in_group: false,
     };

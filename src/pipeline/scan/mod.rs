@@ -14,7 +14,7 @@ use crate::mapped_file::{self, ReadError};
 use crate::request::{Input, InputName, LinkLine};
 use archive::{Archive, is_archive};
 use bytes::Bytes;
-use containers::{container, is_container};
+use containers::{container, is_container, offload_binary};
 use contents::Contents;
 use host_object::HostObject;
 use offlink_bundle::offload_binary::{self, ParseError};
