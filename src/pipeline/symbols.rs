@@ -35,10 +35,10 @@ pub struct Names {
     pub needed: Vec<String>,
 }
 
-/// Reads the names in device code that is linked with other device code:
-/// bitcode and relocatable objects. Other code, and code that can't be read,
-/// has none here; whatever links it will say what is wrong.
-pub fn of_device_code(code: &[u8]) -> Names {
+/// Reads the names in code that is linked with other code: bitcode and
+/// relocatable objects. Other code, and code that can't be read, has none here;
+/// whatever links it will say what is wrong.
+pub fn of_code(code: &[u8]) -> Names {
     if offlink_llvm::is_bitcode(code) {
         let symbols = offlink_llvm::Symbols::read(code).unwrap_or_default();
         return Names {

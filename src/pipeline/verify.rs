@@ -69,8 +69,7 @@ pub enum VerifyError {
 fn remedy(targets: &[String]) -> String {
     if targets.is_empty() {
         "no device code was taken into the link; name its object, or the code with \
-         --offlink-image (what source files, linker scripts and -flto objects need from \
-         archives can't be seen)"
+         --offlink-image (what source files need from archives can't be seen)"
             .into()
     } else {
         format!(

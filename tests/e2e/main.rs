@@ -15,6 +15,7 @@ mod device_code;
 mod exit_codes;
 mod gc_sections;
 mod gpu_kinds;
+mod host_bitcode;
 mod input_forms;
 mod inspect;
 mod library_names;

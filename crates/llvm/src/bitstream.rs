@@ -1,7 +1,6 @@
 //! LLVM's bitstream: blocks, abbreviations and records.
 //!
-//! The format is that of "LLVM Bitcode File Format" (llvm.org/docs/BitCodeFormat.html, LLVM 22). Abbreviations
-//! that a BLOCKINFO block gives to other blocks are not kept, as LLVM gives none to those that are read here.
+//! The format is that of "LLVM Bitcode File Format" (llvm.org/docs/BitCodeFormat.html, LLVM 22).
 
 use crate::bitcode::BitcodeError;
 
@@ -41,10 +40,41 @@ pub(crate) struct Block<'b> {
 
 impl<'b> Block<'b> {
     pub(crate) fn records(self) -> Records<'b> {
+        self.records_with(Abbreviations::default())
+    }
+
+    /// The records of a block to which a BLOCKINFO block gives abbreviations.
+    pub(crate) fn records_with(self, abbreviations: Abbreviations) -> Records<'b> {
         Records {
             cursor: self.content,
             abbrev_width: self.abbrev_width,
-            abbreviations: Vec::new(),
+            abbreviations,
+        }
+    }
+
+    /// What this BLOCKINFO block gives to blocks with the number `id`.
+    pub(crate) fn abbreviations_for(self, id: u64) -> Result<Abbreviations, BitcodeError> {
+        const CODE_SETBID: u64 = 1;
+        let mut cursor = self.content;
+        let mut given = Abbreviations::default();
+        let mut current = None;
+        loop {
+            match cursor.fixed(self.abbrev_width)? {
+                END_BLOCK => return Ok(given),
+                DEFINE_ABBREV => {
+                    let abbreviation = cursor.abbreviation()?;
+                    if current == Some(id) {
+                        given.0.push(abbreviation);
+                    }
+                }
+                UNABBREV_RECORD => {
+                    let record = cursor.plain_record()?;
+                    if record.code == CODE_SETBID {
+                        current = record.operands.first().copied();
+                    }
+                }
+                _ => return Err(BitcodeError::Malformed("block information of an odd shape")),
+            }
         }
     }
 }
@@ -56,36 +86,58 @@ pub(crate) struct Record<'b> {
     pub(crate) blob: &'b [u8],
 }
 
-/// The records of a block, one after the other, without those of blocks in it.
+/// What is in a block, one after the other.
 pub(crate) struct Records<'b> {
     cursor: Cursor<'b>,
     abbrev_width: u32,
-    abbreviations: Vec<Vec<Encoding>>,
+    abbreviations: Abbreviations,
 }
 
 impl<'b> Records<'b> {
-    /// The next record; `None` at the end of the block.
+    /// The next record, blocks stepped over; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Record<'b>>, BitcodeError> {
-        let cursor = &mut self.cursor;
         loop {
-            match cursor.fixed(self.abbrev_width)? {
-                END_BLOCK => return Ok(None),
-                ENTER_SUBBLOCK => {
-                    cursor.block()?;
-                }
-                DEFINE_ABBREV => self.abbreviations.push(cursor.abbreviation()?),
-                UNABBREV_RECORD => return cursor.plain_record().map(Some),
-                id => {
-                    let encodings = usize::try_from(id - FIRST_ABBREV)
-                        .ok()
-                        .and_then(|index| self.abbreviations.get(index))
-                        .ok_or(BitcodeError::Malformed("undefined abbreviation"))?;
-                    return cursor.abbreviated_record(encodings).map(Some);
-                }
+            match self.next_item()? {
+                Some(Item::Record(record)) => return Ok(Some(record)),
+                Some(Item::Block(_)) => {}
+                None => return Ok(None),
             }
         }
     }
+
+    /// The next record or block; `None` at the end.
+    pub(crate) fn next_item(&mut self) -> Result<Option<Item<'b>>, BitcodeError> {
+        let cursor = &mut self.cursor;
+        loop {
+            return Ok(Some(match cursor.fixed(self.abbrev_width)? {
+                END_BLOCK => return Ok(None),
+                ENTER_SUBBLOCK => Item::Block(cursor.block()?),
+                DEFINE_ABBREV => {
+                    self.abbreviations.0.push(cursor.abbreviation()?);
+                    continue;
+                }
+                UNABBREV_RECORD => Item::Record(cursor.plain_record()?),
+                id => {
+                    let encodings = usize::try_from(id - FIRST_ABBREV)
+                        .ok()
+                        .and_then(|index| self.abbreviations.0.get(index))
+                        .ok_or(BitcodeError::Malformed("undefined abbreviation"))?;
+                    Item::Record(cursor.abbreviated_record(encodings)?)
+                }
+            }));
+        }
+    }
 }
+
+/// What is in a block.
+pub(crate) enum Item<'b> {
+    Record(Record<'b>),
+    Block(Block<'b>),
+}
+
+/// How the records of a block are stored.
+#[derive(Clone, Default)]
+pub(crate) struct Abbreviations(Vec<Vec<Encoding>>);
 
 /// How an operand of an abbreviated record is stored.
 #[derive(Clone, Copy)]

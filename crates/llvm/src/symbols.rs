@@ -7,7 +7,7 @@
 use crate::bitcode::{self, BitcodeError};
 use crate::bitstream::{Block, Record};
 
-const MODULE_BLOCK: u64 = 8;
+pub(crate) const MODULE_BLOCK: u64 = 8;
 const STRTAB_BLOCK: u64 = 23;
 
 const CODE_TRIPLE: u64 = 2;
@@ -118,7 +118,7 @@ fn module(block: Block<'_>, globals: &mut Vec<Unnamed>) -> Result<String, Bitcod
 }
 
 /// The operands as characters.
-fn text(record: &Record<'_>) -> String {
+pub(crate) fn text(record: &Record<'_>) -> String {
     let bytes: Vec<u8> = record.operands.iter().map(|&c| (c & 0xff) as u8).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }

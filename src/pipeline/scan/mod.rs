@@ -19,6 +19,7 @@ use contents::Contents;
 use host_object::HostObject;
 use offlink_bundle::offload_binary::{self, ParseError};
 use offlink_bundle::{fatbin, hip_bundle};
+use offlink_llvm::BitcodeError;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -73,14 +74,13 @@ pub enum ScanError {
         /// What is wrong.
         source: ParseError,
     },
-    /// A host object is bitcode, in which its device code can't be seen.
-    #[error(
-        "'{origin}' is LLVM bitcode with device code in it, which offlink does not take out; \
-         compile the host code without -flto"
-    )]
+    /// A host object is bitcode, and its device code can't be read.
+    #[error("cannot read the device code in bitcode '{origin}': {source}; compile it anew")]
     HostBitcode {
         /// The file or archive member.
         origin: String,
+        /// What is wrong.
+        source: BitcodeError,
     },
     /// A fatbin is damaged.
     #[error("cannot read the fatbin in '{origin}': {source}")]

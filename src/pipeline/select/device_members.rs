@@ -36,7 +36,7 @@ pub(super) fn find(
         let fits = |input: &DeviceInput| targets.iter().any(|target| group::belongs(input, target));
         candidate.inputs.retain(fits);
         for input in &candidate.inputs {
-            let names = symbols::of_device_code(&input.data);
+            let names = symbols::of_code(&input.data);
             for (target, _) in needs.targets_of(input) {
                 for name in &names.defined {
                     let key = (target, name.clone());
@@ -133,7 +133,7 @@ impl Needs {
     }
 
     fn add(&mut self, input: &DeviceInput) {
-        let Names { defined, needed } = symbols::of_device_code(&input.data);
+        let Names { defined, needed } = symbols::of_code(&input.data);
         let targets: Vec<usize> = self.targets_of(input).map(|(target, _)| target).collect();
         for target in targets {
             let name = |name: &String| (target, name.clone());

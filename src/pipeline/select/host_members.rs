@@ -104,14 +104,13 @@ impl Resolver {
     }
 
     fn take(&mut self, object: &Bytes) {
-        let symbols = symbols::of_object(object);
-        self.defined
-            .extend(symbols.defined.into_iter().map(str::to_owned));
-        let new = symbols
+        let names = symbols::of_code(object);
+        self.defined.extend(names.defined);
+        let new = names
             .needed
             .into_iter()
-            .filter(|name| !self.defined.contains(*name));
-        self.needed.extend(new.map(str::to_owned));
+            .filter(|name| !self.defined.contains(name));
+        self.needed.extend(new);
     }
 }
 
@@ -124,9 +123,8 @@ fn index(archive: &Archive) -> Result<Vec<(String, u64)>, ScanError> {
     let mut index = Vec::new();
     for member in archive.members()? {
         if let Contents::Host(object) = &member.contents {
-            let symbols = symbols::of_object(&object.data);
-            let defined = symbols.defined.into_iter();
-            index.extend(defined.map(|name| (name.to_owned(), member.offset)));
+            let defined = symbols::of_code(&object.data).defined.into_iter();
+            index.extend(defined.map(|name| (name, member.offset)));
         }
     }
     Ok(index)

@@ -121,20 +121,18 @@ impl Selected {
                 origin: object.name.clone(),
                 source,
             };
-            if let Some(section) = entry::legacy_entries(&object.data).map_err(failed)? {
+            if let Some(section) = object.legacy_entries().map_err(failed)? {
                 return Err(SelectError::Legacy {
                     origin: object.name.clone(),
                     section,
                 });
             }
-            let entries = entry::read_object(&object.data).map_err(failed)?;
+            let entries = object.entries().map_err(failed)?;
             let named = entries
                 .into_iter()
                 .map(|entry| (object.name.clone(), entry));
             self.entries.entries.extend(named);
-            if !object.entries_in_group {
-                self.entries.size += entry::entries_size(&object.data).map_err(failed)?;
-            }
+            self.entries.size += object.certain_entries_size().map_err(failed)?;
         }
         Ok(())
     }
