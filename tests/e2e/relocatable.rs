@@ -55,6 +55,8 @@ fn two_in_one_program_without_offlink() {
             .args(["-o", "program"])
             .succeeds();
         launches_twice(&bench);
+        let listing = bench.offlink().args(["inspect", "program"]).succeeds();
+        assert!(listing.starts_with("program: 4 images"), "{listing}");
     }
 }
 

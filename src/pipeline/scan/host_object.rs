@@ -10,14 +10,20 @@ use goblin::elf::header::{ET_DYN, ET_REL, Header};
 use goblin::elf::section_header::section_header64::SIZEOF_SHDR;
 use goblin::elf::section_header::{SHT_NOBITS, SectionHeader};
 use offlink_bundle::entry::{self, OffloadEntry};
+use offlink_bundle::host_object::openmp::RELOCATABLE_SECTION;
 use offlink_bundle::offload_binary::{SECTION_NAME, SECTION_TYPE};
 use offlink_llvm::{HostEntry, HostModule};
 
 /// Where host objects have their entries since LLVM 21.
 const ENTRIES_SECTION: &str = "llvm_offload_entries";
 
-/// Where CUDA's and HIP's host objects and programs have their containers.
-const REGISTERED_SECTIONS: [&[u8]; 2] = [b".nv_fatbin", b".hip_fatbin"];
+/// Where CUDA's and HIP's host objects and programs have their containers, and
+/// where relocatable links leave images of OpenMP.
+const REGISTERED_SECTIONS: [&[u8]; 3] = [
+    b".nv_fatbin",
+    b".hip_fatbin",
+    RELOCATABLE_SECTION.as_bytes(),
+];
 
 /// Marks a section as member of a group, of which the linker keeps one of many
 /// (System V ABI, "Section Groups").
@@ -48,7 +54,7 @@ impl HostObject {
         self.has_entries || !self.device.is_empty()
     }
 
-    /// The images that it registers by itself with CUDA or HIP. They are none
+    /// The images that it registers by itself. They are none
     /// of a link's business.
     ///
     /// # Errors

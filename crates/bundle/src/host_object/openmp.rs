@@ -22,7 +22,7 @@ const DESCRIPTOR_SIZE: u64 = 32;
 const DEVICE_IMAGE_SIZE: u64 = 32;
 
 /// Where the images are in relocatable output, as LLVM 22.1.8 has it.
-const RELOCATABLE_SECTION: &str = ".llvm.offloading.relocatable";
+pub const RELOCATABLE_SECTION: &str = ".llvm.offloading.relocatable";
 
 /// Writes the object that registers `images` with libomptarget to `out`.
 ///
