@@ -1,8 +1,8 @@
 //! What the bytes of a file, or of a member of an archive, are to a device link.
 
-use super::host_object::{self, HostObject};
 use super::ScanError;
 use super::containers::offload_binary;
+use super::host_object::{self, HostObject};
 use crate::device_input::DeviceInput;
 use bytes::Bytes;
 use offlink_bundle::offload_binary::{MAGIC, OffloadKind};

@@ -54,12 +54,12 @@ impl HostObject {
         self.has_entries || !self.device.is_empty()
     }
 
-    /// The images that it registers by itself. They are none
-    /// of a link's business.
+    /// The images that it registers by itself. They are none of a link's
+    /// business.
     ///
     /// # Errors
-    /// [`ScanError::Fatbin`] or [`ScanError::HipBundle`] when a section is
-    /// damaged.
+    /// [`ScanError::Fatbin`], [`ScanError::HipBundle`] or
+    /// [`ScanError::OffloadBinary`] when a section is damaged.
     pub fn registered_images(&self) -> Result<Vec<DeviceInput>, ScanError> {
         let mut images = Vec::new();
         for section in &self.registered {

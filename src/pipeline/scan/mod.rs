@@ -13,7 +13,6 @@ use crate::image_argument::ImageArgument;
 use crate::mapped_file::{self, ReadError};
 use crate::request::{Input, InputName, LinkLine};
 use archive::{Archive, is_archive};
-use bytes::Bytes;
 use containers::{container, is_container, offload_binary};
 use contents::Contents;
 use host_object::HostObject;
