@@ -279,16 +279,16 @@ mod tests {
             .unwrap();
         for prefix in ["__start_", "__stop_"] {
             let symbol = [prefix, &section, "\0"].concat();
-            assert!(memchr_find(&out, symbol.as_bytes()), "{symbol}");
+            assert!(contains(&out, symbol.as_bytes()), "{symbol}");
         }
         assert_eq!(names(&object).len(), names(&out).len());
         assert_eq!(entry::entries_size(&out).unwrap(), 0);
-        assert!(memchr_find(&out, b"an image"));
+        assert!(contains(&out, b"an image"));
         // Nothing is left to seal.
         assert!(matches!(sealed(&out), Err(Error::NoEntries)));
     }
 
-    fn memchr_find(bytes: &[u8], wanted: &[u8]) -> bool {
+    fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
         bytes.windows(wanted.len()).any(|window| window == wanted)
     }
 

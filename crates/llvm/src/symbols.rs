@@ -46,7 +46,7 @@ impl Symbols {
                     }
                 }
                 // The names of all modules before it.
-                STRTAB_BLOCK => symbols.name(&unnamed.split_off(0), strtab(block)?)?,
+                STRTAB_BLOCK => symbols.name(&std::mem::take(&mut unnamed), strtab(block)?)?,
                 _ => {}
             }
         }
