@@ -12,6 +12,7 @@ use crate::pipeline::override_image::OverrideError;
 use crate::pipeline::plan::PlanError;
 use crate::pipeline::register::RegisterError;
 use crate::pipeline::scan::ScanError;
+use crate::pipeline::seal::SealError;
 use crate::pipeline::select::SelectError;
 use crate::pipeline::verify::VerifyError;
 use crate::pipeline::work_dir::WorkDirError;
@@ -75,16 +76,9 @@ pub enum Error {
     /// The output would not work.
     #[error(transparent)]
     Verify(#[from] VerifyError),
-    /// A relocatable link would leave device code unlinked.
-    #[error(
-        "'{}' would hold unlinked device code: offlink does not link device code with -r; link \
-         the objects into a program or library instead",
-        output.display()
-    )]
-    Relocatable {
-        /// The output.
-        output: PathBuf,
-    },
+    /// The output of a relocatable link can't be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     /// The images of a device link are several where one is wanted.
     #[error(
         "{count} images come of the inputs for {target}, but '{}' can hold one; leave out inputs \

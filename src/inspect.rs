@@ -6,7 +6,6 @@ use crate::mapped_file;
 use crate::pipeline::scan::host_object::HostObject;
 use crate::pipeline::scan::{self, Item};
 use crate::pipeline::select::SelectError;
-use offlink_bundle::entry;
 use offlink_bundle::image::{self, ImageFormat};
 use serde::Serialize;
 use std::fmt::Write;
@@ -96,17 +95,10 @@ impl FileReport {
             origin: object.name.clone(),
             source,
         };
-        if entry::legacy_entries(&object.data)
-            .map_err(failed)?
-            .is_some()
-        {
+        if object.legacy_entries().map_err(failed)?.is_some() {
             return Ok(());
         }
-        let entries = if object.is_linked {
-            entry::read_linked(&object.data)
-        } else {
-            entry::read_object(&object.data)
-        };
+        let entries = object.entries();
         self.entries.extend(
             entries
                 .map_err(failed)?

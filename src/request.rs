@@ -3,6 +3,7 @@
 use crate::options::Options;
 use crate::wrapper_request::WrapperRequest;
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// A whole link, as asked for.
@@ -75,8 +76,8 @@ pub struct Input {
     pub whole_archive: bool,
     /// `-Bstatic` held.
     pub prefer_static: bool,
-    /// The argument that is this input and nothing else.
-    pub argument: Option<usize>,
+    /// The arguments that are this input and nothing else; none for `-Wl,-lx`.
+    pub arguments: Range<usize>,
 }
 
 /// How an input is named.

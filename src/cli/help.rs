@@ -24,6 +24,7 @@ Single steps (offlink STEP --help says more):
   offlink link             device code → the image for one target
   offlink bundle           images → offload binary
   offlink wrap             offload binaries → host object that registers them
+  offlink seal             result of a relocatable link → object for any linker
   offlink inspect          what device code a file holds
 
 Options, taken out of any line:

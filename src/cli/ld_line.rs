@@ -4,6 +4,7 @@ use super::tokens::Token;
 use crate::options::{split_once, strip_prefix};
 use crate::request::{Input, InputName, LinkLine, OutputKind};
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 
 /// Options of GNU ld and lld whose value is the next word and none of whose
 /// values is an input. Without `=`, after one or two dashes. A value that is
@@ -65,47 +66,52 @@ pub fn interpret(tokens: impl IntoIterator<Item = Token>) -> LinkLine {
     let mut line = LinkLine::default();
     let mut state = State::default();
     let mut saved = Vec::new();
-    let mut tokens = tokens.into_iter();
+    let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         let Some(option) = option_name(&token.text) else {
             line.inputs.push(input(
                 InputName::File(token.text.into()),
                 state,
-                token.argument,
+                token.arguments,
             ));
             continue;
         };
-        let (name, joined) = split_once(option, b'=');
-        let mut value = || {
-            joined
-                .map(OsStr::to_owned)
-                .or_else(|| tokens.next().map(|t| t.text))
-                .unwrap_or_default()
+        let (name, joined) = match split_once(option, b'=') {
+            // `-L=dir`: the sign belongs to the value of a one-letter option.
+            (letter, Some(_)) if letter.len() == 1 => (option, None),
+            split => split,
+        };
+        let own = token.arguments.clone();
+        let mut value = || match (joined, tokens.next_if(|_| joined.is_none())) {
+            (Some(value), _) => (value.to_owned(), own.clone()),
+            (None, Some(next)) => (next.text, together(&own, &next.arguments)),
+            (None, None) => (OsString::new(), own.clone()),
         };
         match name.to_str().unwrap_or_default() {
             "whole-archive" => state.whole_archive = true,
             "no-whole-archive" => state.whole_archive = false,
-            "Bstatic" | "dn" | "non_shared" | "static" => state.prefer_static = true,
+            "Bstatic" | "dn" | "non_shared" | "static" | "static-pie" => state.prefer_static = true,
             "Bdynamic" | "dy" | "call_shared" => state.prefer_static = false,
             "push-state" => saved.push(state),
             "pop-state" => state = saved.pop().unwrap_or_default(),
             "shared" | "Bshareable" => line.output_kind = OutputKind::SharedLibrary,
             "r" | "i" | "Ur" | "relocatable" => line.output_kind = OutputKind::Relocatable,
-            "sysroot" => line.sysroot = Some(value().into()),
-            "o" | "output" => line.output = value().into(),
-            "L" | "library-path" => line.search_dirs.push(value().into()),
+            "sysroot" => line.sysroot = Some(value().0.into()),
+            "o" | "output" => line.output = value().0.into(),
+            "L" | "library-path" => line.search_dirs.push(value().0.into()),
             "l" | "library" => {
+                let (library, arguments) = value();
                 line.inputs
-                    .push(input(InputName::Library(value()), state, None));
+                    .push(input(InputName::Library(library), state, arguments));
             }
             "u" | "undefined" | "require-defined" | "e" | "entry" => {
                 line.required_symbols
-                    .push(value().to_string_lossy().into_owned());
+                    .push(value().0.to_string_lossy().into_owned());
             }
             name if joined.is_none() && WITH_VALUE.contains(&name) => {
                 tokens.next();
             }
-            _ => joined_value(&token.text, state, &mut line),
+            _ => joined_value(&token, state, &mut line),
         }
     }
     line
@@ -113,14 +119,16 @@ pub fn interpret(tokens: impl IntoIterator<Item = Token>) -> LinkLine {
 
 /// One-letter options whose value follows at once: `-lfoo`, `-L/dir`, `-oout`,
 /// `-usym`. Whatever is left means nothing here.
-fn joined_value(text: &OsStr, state: State, line: &mut LinkLine) {
+fn joined_value(token: &Token, state: State, line: &mut LinkLine) {
+    let text = token.text.as_os_str();
     if text.as_encoded_bytes().starts_with(b"--") {
         return;
     }
     let value = |prefix| strip_prefix(text, prefix).map(OsStr::to_owned);
     if let Some(library) = value("-l") {
+        let arguments = token.arguments.clone();
         line.inputs
-            .push(input(InputName::Library(library), state, None));
+            .push(input(InputName::Library(library), state, arguments));
     } else if let Some(dir) = value("-L") {
         line.search_dirs.push(dir.into());
     } else if let Some(output) = value("-o") {
@@ -131,12 +139,20 @@ fn joined_value(text: &OsStr, state: State, line: &mut LinkLine) {
     }
 }
 
-fn input(name: InputName, state: State, argument: Option<usize>) -> Input {
+/// The arguments of an option and its value, if both are arguments.
+fn together(option: &Range<usize>, value: &Range<usize>) -> Range<usize> {
+    if option.is_empty() || value.is_empty() {
+        return 0..0;
+    }
+    option.start..value.end
+}
+
+fn input(name: InputName, state: State, arguments: Range<usize>) -> Input {
     Input {
         name,
         whole_archive: state.whole_archive,
         prefer_static: state.prefer_static,
-        argument,
+        arguments,
     }
 }
 
@@ -178,6 +194,13 @@ mod tests {
                 "{spelling}"
             );
         }
+        for (spelling, dir) in [("-L=/d", "=/d"), ("--library-path==/d", "=/d")] {
+            assert_eq!(
+                read(spelling).search_dirs[0].to_str(),
+                Some(dir),
+                "{spelling}"
+            );
+        }
         for spelling in ["-u s", "-us", "--undefined=s", "-e s"] {
             assert_eq!(read(spelling).required_symbols, ["s"], "{spelling}");
         }
@@ -199,7 +222,14 @@ mod tests {
         let line =
             read("-m elf_x86_64 -dynamic-linker /lib64/ld.so -z now -plugin p.so a.o -rpath /x");
         assert_eq!(line.inputs.len(), 1);
-        assert_eq!(line.inputs[0].argument, Some(8));
+        assert_eq!(line.inputs[0].arguments, 8..9);
+    }
+
+    #[test]
+    fn libraries_know_their_arguments() {
+        let line = read("-lx -l y --library z --library=w");
+        let arguments: Vec<_> = line.inputs.iter().map(|i| i.arguments.clone()).collect();
+        assert_eq!(arguments, [0..1, 1..3, 3..5, 5..6]);
     }
 
     #[test]

@@ -2,14 +2,16 @@
 //! stood alone, in `-Wl,…` or behind `-Xlinker`.
 
 use std::ffi::OsString;
+use std::ops::Range;
 
 /// One word for the linker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     /// The word.
     pub text: OsString,
-    /// The position of the argument that is this word and nothing else.
-    pub argument: Option<usize>,
+    /// The position of the argument that is this word and nothing else; empty
+    /// for a part of one.
+    pub arguments: Range<usize>,
 }
 
 impl Token {
@@ -17,7 +19,7 @@ impl Token {
     pub fn alone(text: &OsString, argument: usize) -> Self {
         Self {
             text: text.clone(),
-            argument: Some(argument),
+            arguments: argument..argument + 1,
         }
     }
 
@@ -25,7 +27,7 @@ impl Token {
     pub fn part(text: impl Into<OsString>) -> Self {
         Self {
             text: text.into(),
-            argument: None,
+            arguments: 0..0,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::select::Selected;
 use super::{extract, group, host_link, plan};
 use crate::Error;
 use crate::options::{Compress, Emit};
-use crate::request::Request;
+use crate::request::{OutputKind, Request};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,7 @@ pub fn commands(
     let groups = group::by_target(selected.device)?;
     let plan = plan::plan(groups, &selected.entries, &request.options)?;
     lines.extend(link_lines(&plan, &request.options.llvm_options));
+    let is_relocatable = request.line.output_kind == OutputKind::Relocatable;
     let mut objects = Vec::new();
     for kind in REGISTERED {
         let Some(line) = bundle_line(&plan, kind, request) else {
@@ -42,7 +43,11 @@ pub fn commands(
         };
         lines.push(line);
         let (bundle, object) = (bundle_file(kind), format!("offlink.{}.o", kind.as_str()));
-        lines.push(words(&["offlink", "wrap", "-o", &object, &bundle]));
+        let mut wrap = words(&["offlink", "wrap", "-o", &object, &bundle]);
+        if is_relocatable && kind == OffloadKind::OpenMp {
+            wrap.push("--relocatable".into());
+        }
+        lines.push(wrap);
         objects.push(PathBuf::from(object));
     }
     let mut host = vec![host_linker.as_os_str().to_owned()];
@@ -52,6 +57,11 @@ pub fn commands(
         &objects,
     ));
     lines.push(host);
+    if is_relocatable && !objects.is_empty() {
+        let mut seal = words(&["offlink", "seal"]);
+        seal.push(request.line.output.clone().into());
+        lines.push(seal);
+    }
     Ok(lines.iter().map(|line| quoted(line) + "\n").collect())
 }
 

@@ -62,7 +62,7 @@ pub enum GroupError {
 pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
     if let Some(other) = inputs
         .iter()
-        .find(|input| !REGISTERED.contains(&input.kind))
+        .find(|input| !REGISTERED.contains(&input.kind) && input.kind != OffloadKind::None)
     {
         return Err(GroupError::Kind {
             origin: other.source.clone(),
@@ -70,7 +70,7 @@ pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
         });
     }
     let mut groups: BTreeMap<Target, Vec<DeviceInput>> = BTreeMap::new();
-    for input in inputs.iter().filter(|input| !is_for_all(input)) {
+    for input in inputs.iter().filter(|input| makes_group(input)) {
         let target =
             Target::parse(&input.triple, &input.arch).map_err(|source| GroupError::Target {
                 origin: input.source.clone(),
@@ -85,6 +85,12 @@ pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
                 group.push(input.clone());
                 joined = true;
             }
+        }
+        if !joined && !is_for_all(&input) {
+            return Err(GroupError::Kind {
+                origin: input.source,
+                kind: input.kind,
+            });
         }
         if !joined {
             return Err(GroupError::NoArch {
@@ -102,12 +108,28 @@ pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
 /// The kinds that offlink writes registration objects for, in ascending order.
 pub const REGISTERED: [OffloadKind; 3] = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip];
 
+/// The target of code that is linked into an image of its own kind, if no other
+/// code of that target is; `None` also for what names no valid target.
+pub fn own_target(input: &DeviceInput) -> Option<Target> {
+    if !makes_group(input) {
+        return None;
+    }
+    Target::parse(&input.triple, &input.arch).ok()
+}
+
+/// Code of no kind is a library's: nobody launches anything in it, so it makes
+/// no image by itself.
+fn makes_group(input: &DeviceInput) -> bool {
+    !is_for_all(input) && input.kind != OffloadKind::None
+}
+
 /// Code for any GPU of its triple. A CPU's `generic` is a CPU of its own.
 fn is_for_all(input: &DeviceInput) -> bool {
     matches!(input.arch.as_str(), "" | "generic") && !input.triple.starts_with("x86_64")
 }
 
-fn belongs(input: &DeviceInput, target: &Target) -> bool {
+/// Whether the code is linked into the target's image.
+pub fn belongs(input: &DeviceInput, target: &Target) -> bool {
     if is_for_all(input) {
         return input.triple == target.triple();
     }

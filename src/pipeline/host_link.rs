@@ -79,12 +79,16 @@ pub fn run(
 /// that libraries behind it (`-lomptarget` under `--as-needed`) are seen to be
 /// needed; without the files that only offlink understands.
 pub fn arguments(request: &Request, dropped: &[usize], objects: &[PathBuf]) -> Vec<OsString> {
-    let first_input = request.line.inputs.iter().find_map(|input| input.argument);
-    let place = first_input.unwrap_or(if request.style == Style::LldFlavor {
-        2
-    } else {
-        0
-    });
+    let inputs = request.line.inputs.iter();
+    let mut places = inputs.map(|input| &input.arguments);
+    let first_input = places.find(|arguments| !arguments.is_empty());
+    let place = first_input.map(|arguments| arguments.start).unwrap_or(
+        if request.style == Style::LldFlavor {
+            2
+        } else {
+            0
+        },
+    );
     let given = || request.arguments.iter().enumerate();
     let kept = |(position, _): &(usize, &OsString)| !dropped.contains(position);
     let mut arguments: Vec<OsString> = Vec::with_capacity(request.arguments.len() + 3);

@@ -15,6 +15,7 @@ pub mod override_image;
 pub mod plan;
 pub mod register;
 pub mod scan;
+pub mod seal;
 pub mod select;
 pub mod symbols;
 mod transcript;
@@ -27,7 +28,7 @@ use crate::request::{OutputKind, Request};
 use crate::time_trace::TimeTrace;
 use crate::toolchain::Toolchain;
 use llvm_commands::Origin;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use transcript::Transcript;
 use work_dir::WorkDir;
@@ -61,12 +62,6 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     let is_for_devices = wrapper.is_device_only() || !wrapper.overrides.is_empty();
     if !scanned.concerns_devices() && !is_for_devices {
         return pass_through(request, &toolchain, trace);
-    }
-    let is_relocatable = request.line.output_kind == OutputKind::Relocatable;
-    if is_relocatable && !wrapper.is_device_only() && !wrapper.dry_run {
-        return Err(Error::Relocatable {
-            output: request.line.output.clone(),
-        });
     }
     let mut selected = trace.phase("select", || select::select(&scanned, request))?;
     if !is_for_devices {
@@ -106,8 +101,9 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     }
     let compress = request.options.compress;
     let host_triple = request.host_triple.as_deref();
+    let output_kind = request.line.output_kind;
     let objects = trace.phase("register", || {
-        register::write(&images, compress, host_triple, &work_dir)
+        register::write(&images, compress, host_triple, output_kind, &work_dir)
     })?;
     transcript.modules(&images)?;
     let host_linker = toolchain.host_linker(request.style)?;
@@ -118,13 +114,13 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     if !status.success() {
         return Ok(host_link::exit_code(status));
     }
-    let verified = trace.phase("verify", || {
-        verify::verify(&request.line.output, &selected.entries, &images)
+    let finished = trace.phase("verify", || {
+        finish(request, &selected.entries, &images, &objects)
     });
-    if let Err(error) = verified {
+    if let Err(error) = finished {
         // An output that can't work must not be taken for one that can.
         let _ = std::fs::remove_file(&request.line.output);
-        return Err(error.into());
+        return Err(error);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -165,4 +161,20 @@ fn work_dir(request: &Request) -> Result<WorkDir, Error> {
     let name = output.file_name();
     let stem = name.map_or("offlink".into(), |name| name.to_string_lossy());
     Ok(WorkDir::new(keep, &stem)?)
+}
+
+/// What is left to do once the host linker has made the output.
+fn finish(
+    request: &Request,
+    entries: &select::Entries,
+    images: &[device::DeviceImage],
+    registration: &[PathBuf],
+) -> Result<(), Error> {
+    let output = &request.line.output;
+    verify::verify(output, entries, images)?;
+    let is_relocatable = request.line.output_kind == OutputKind::Relocatable;
+    if is_relocatable && !registration.is_empty() && output.is_file() {
+        seal::in_place(output)?;
+    }
+    Ok(())
 }

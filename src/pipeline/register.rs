@@ -7,6 +7,7 @@ use super::work_dir::WorkDir;
 use crate::mapped_file::{self, ReadError};
 use crate::options::Compress;
 use crate::output_file::{self, OutputError};
+use crate::request::OutputKind;
 use offlink_bundle::host_object::{self, HostTarget, UnsupportedHost};
 use offlink_bundle::offload_binary::{Image, OffloadKind};
 use std::path::{Path, PathBuf};
@@ -36,7 +37,8 @@ pub enum RegisterError {
 }
 
 /// Writes an object for each kind that has images and returns their
-/// paths, by kind in ascending order.
+/// paths, by kind in ascending order. A relocatable link wants others than a
+/// final one.
 ///
 /// # Errors
 /// [`RegisterError`] when there is no registration code for the host triple or
@@ -45,6 +47,7 @@ pub fn write(
     images: &[DeviceImage],
     compress: Compress,
     host_triple: Option<&str>,
+    output_kind: OutputKind,
     work_dir: &WorkDir,
 ) -> Result<Vec<PathBuf>, RegisterError> {
     let host = host_triple.unwrap_or(DEFAULT_HOST);
@@ -60,7 +63,7 @@ pub fn write(
         }
         let object = object_file(kind, work_dir);
         if kind == OffloadKind::OpenMp {
-            write_openmp(&of_kind, host, &object)?;
+            write_openmp(&of_kind, host, output_kind, &object)?;
         } else {
             let container = container_file(kind, work_dir);
             output_file::write(&container, |out| {
@@ -94,12 +97,19 @@ pub fn container_file(kind: OffloadKind, work_dir: &WorkDir) -> PathBuf {
 pub fn write_openmp(
     images: &[Described<'_>],
     host: &str,
+    output_kind: OutputKind,
     object: &Path,
 ) -> Result<(), RegisterError> {
     let host = HostTarget::from_triple(host)?;
     let images: Vec<Image<'_>> = images.iter().map(Described::to_image).collect();
     output_file::write(object, |out| {
-        host_object::openmp::write(host, &images, out).map_err(RegisterError::from)
+        let written = match output_kind {
+            OutputKind::Relocatable => {
+                host_object::openmp::write_for_relocatable_link(host, &images, out)
+            }
+            _ => host_object::openmp::write(host, &images, out),
+        };
+        written.map_err(RegisterError::from)
     })
 }
 

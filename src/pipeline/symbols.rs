@@ -1,4 +1,4 @@
-//! Symbols of ELF files, as far as they decide what else is linked.
+//! Symbols of ELF files and bitcode, as far as they decide what else is linked.
 
 use goblin::elf::{Elf, sym};
 
@@ -24,6 +24,34 @@ pub fn of_shared_library(data: &[u8]) -> Symbols<'_> {
     Elf::parse(data)
         .map(|elf| collect(elf.dynsyms.iter(), &elf.dynstrtab))
         .unwrap_or_default()
+}
+
+/// As [`Symbols`], with names of its own.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Names that the code defines.
+    pub defined: Vec<String>,
+    /// Names that it needs.
+    pub needed: Vec<String>,
+}
+
+/// Reads the names in code that is linked with other code: bitcode and
+/// relocatable objects. Other code, and code that can't be read, has none here;
+/// whatever links it will say what is wrong.
+pub fn of_code(code: &[u8]) -> Names {
+    if offlink_llvm::is_bitcode(code) {
+        let symbols = offlink_llvm::Symbols::read(code).unwrap_or_default();
+        return Names {
+            defined: symbols.defined,
+            needed: symbols.needed,
+        };
+    }
+    let symbols = of_object(code);
+    let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+    Names {
+        defined: owned(symbols.defined),
+        needed: owned(symbols.needed),
+    }
 }
 
 /// The section index of a symbol that the file does not define.

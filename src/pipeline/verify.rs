@@ -69,8 +69,7 @@ pub enum VerifyError {
 fn remedy(targets: &[String]) -> String {
     if targets.is_empty() {
         "no device code was taken into the link; name its object, or the code with \
-         --offlink-image (what source files, linker scripts and -flto objects need from \
-         archives can't be seen)"
+         --offlink-image (what source files need from archives can't be seen)"
             .into()
     } else {
         format!(
@@ -127,7 +126,7 @@ pub fn verify(
             expected: expected.size,
         });
     }
-    let entries = entry::read_linked(&file).map_err(failed)?;
+    let entries = entry::read(&file).map_err(failed)?;
     match entries.iter().find(|entry| definitions.lack(entry)) {
         None => Ok(()),
         Some(missing) => {

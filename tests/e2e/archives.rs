@@ -7,7 +7,7 @@ use crate::device_code::{CPU, LAUNCHED, NVIDIA, RUNTIME, Target, bitcode, embed,
 use crate::workbench::{Run, Workbench};
 
 /// `lib<name>.a` with one member, which defines `launch` and holds saxpy.
-fn library(bench: &Workbench, name: &str, targets: &[Target]) -> PathBuf {
+pub fn library(bench: &Workbench, name: &str, targets: &[Target]) -> PathBuf {
     let images: Vec<String> = targets
         .iter()
         .map(|target| target.image(&bitcode(bench, "saxpy", *target)))
@@ -17,7 +17,7 @@ fn library(bench: &Workbench, name: &str, targets: &[Target]) -> PathBuf {
     archive(bench, name, &[&member])
 }
 
-fn archive(bench: &Workbench, name: &str, members: &[&Path]) -> PathBuf {
+pub fn archive(bench: &Workbench, name: &str, members: &[&Path]) -> PathBuf {
     let library = bench.path(format!("lib{name}.a"));
     bench
         .command("llvm-ar-22")
@@ -28,7 +28,7 @@ fn archive(bench: &Workbench, name: &str, members: &[&Path]) -> PathBuf {
     library
 }
 
-fn object(bench: &Workbench, name: &str, source: &str) -> PathBuf {
+pub fn object(bench: &Workbench, name: &str, source: &str) -> PathBuf {
     let source = bench.write(&format!("{name}.c"), source);
     let object = bench.path(format!("{name}.o"));
     bench
@@ -41,7 +41,7 @@ fn object(bench: &Workbench, name: &str, source: &str) -> PathBuf {
     object
 }
 
-fn main_that_launches(bench: &Workbench) -> PathBuf {
+pub fn main_that_launches(bench: &Workbench) -> PathBuf {
     object(
         bench,
         "main",
@@ -49,7 +49,7 @@ fn main_that_launches(bench: &Workbench) -> PathBuf {
     )
 }
 
-fn links_and_runs(bench: &Workbench, arguments: &[&str]) {
+pub fn links_and_runs(bench: &Workbench, arguments: &[&str]) {
     let program = bench.path("program");
     bench
         .offlink()

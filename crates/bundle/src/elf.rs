@@ -68,7 +68,17 @@ impl<'a> Elf<'a> {
             let table = data
                 .get(offset..)
                 .ok_or_else(|| ElfError::Header("section headers beyond the file".to_owned()))?;
-            SectionHeader::parse_from(table, 0, header.e_shnum.into(), ctx).map_err(malformed)?
+            let parse = |count| SectionHeader::parse_from(table, 0, count, ctx).map_err(malformed);
+            match usize::from(header.e_shnum) {
+                0 => {
+                    // So many sections that their number stands in section 0. One
+                    // that the file has no room for is damage, not a request.
+                    let count = parse(1)?.first().map_or(0, |first| first.sh_size);
+                    let room = table.len() / usize::from(header.e_shentsize).max(1);
+                    parse(usize::try_from(count).map_or(room, |count| count.min(room)))?
+                }
+                count => parse(count)?,
+            }
         };
         Ok(Elf {
             data,
@@ -122,7 +132,8 @@ impl<'a> Elf<'a> {
             .collect())
     }
 
-    fn names_index(&self) -> usize {
+    /// The index of the section that holds the names of sections.
+    pub(crate) fn names_index(&self) -> usize {
         match u32::from(self.header.e_shstrndx) {
             // With so many sections the index does not fit and stands in section 0.
             SHN_XINDEX => self.sections[0].sh_link as usize,

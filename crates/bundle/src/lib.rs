@@ -9,6 +9,8 @@
 //! - [`hip_bundle`]: the container of HIP's device images, compressed or not.
 //! - [`host_object`]: the relocatable object that carries device images into a
 //!   host program and registers them with the offload runtime.
+//! - [`seal`]: what makes the result of a relocatable link keep its images and
+//!   entries together.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +21,7 @@ pub mod hip_bundle;
 pub mod host_object;
 pub mod image;
 pub mod offload_binary;
+pub mod seal;
 mod zstd_frame;
 
 pub use elf::ElfError;

@@ -1,8 +1,10 @@
 //! Who wrote a bitcode file, found without LLVM.
 //!
 //! A bitcode file starts with an IDENTIFICATION_BLOCK that names the producer. It is read here straight from
-//! the bitstream, whose container, abbreviations and block are described in "LLVM Bitcode File Format"
+//! the bitstream; the wrapper and the block are described in "LLVM Bitcode File Format"
 //! (llvm.org/docs/BitCodeFormat.html, LLVM 22).
+
+use crate::bitstream::{Block, Blocks};
 
 /// The first bytes of raw bitcode: `BC` 0xC0DE.
 const RAW_MAGIC: [u8; 4] = [b'B', b'C', 0xC0, 0xDE];
@@ -12,12 +14,6 @@ const WRAPPER_MAGIC: [u8; 4] = [0xDE, 0xC0, 0x17, 0x0B];
 const IDENTIFICATION_BLOCK: u64 = 13;
 const CODE_STRING: u64 = 1;
 const CODE_EPOCH: u64 = 2;
-
-const END_BLOCK: u64 = 0;
-const ENTER_SUBBLOCK: u64 = 1;
-const DEFINE_ABBREV: u64 = 2;
-const UNABBREV_RECORD: u64 = 3;
-const FIRST_ABBREV: u64 = 4;
 
 /// Whether `bytes` start like LLVM bitcode, raw or in the wrapper.
 pub fn is_bitcode(bytes: &[u8]) -> bool {
@@ -56,23 +52,13 @@ impl Identification {
     /// # Errors
     /// Every [`BitcodeError`].
     pub fn read(bytes: &[u8]) -> Result<Self, BitcodeError> {
-        let stream = unwrap(bytes)?;
-        let mut cursor = Cursor {
-            bytes: stream.get(RAW_MAGIC.len()..).unwrap_or_default(),
-            bit: 0,
-        };
-        loop {
-            if cursor.is_at_end() {
-                return Err(BitcodeError::Missing);
-            }
-            if cursor.fixed(2)? != ENTER_SUBBLOCK {
-                return Err(BitcodeError::Malformed("no block at the top level"));
-            }
-            let block = cursor.block()?;
+        let mut blocks = blocks(bytes)?;
+        while let Some(block) = blocks.next()? {
             if block.id == IDENTIFICATION_BLOCK {
                 return identification(block);
             }
         }
+        Err(BitcodeError::Missing)
     }
 
     /// The major and minor version of the LLVM that wrote the bitcode, for example (22, 1); `None` where the
@@ -85,6 +71,14 @@ impl Identification {
             .map(|number| number.parse().ok());
         Some((numbers.next()??, numbers.next()??))
     }
+}
+
+/// The blocks at the top level of a bitcode file, raw or wrapped.
+pub(crate) fn blocks(bytes: &[u8]) -> Result<Blocks<'_>, BitcodeError> {
+    let stream = unwrap(bytes)?;
+    Ok(Blocks::new(
+        stream.get(RAW_MAGIC.len()..).unwrap_or_default(),
+    ))
 }
 
 /// The raw bitcode in `bytes`. The wrapper is five 32-bit little endian fields: magic, version, offset and
@@ -114,37 +108,17 @@ fn unwrap(bytes: &[u8]) -> Result<&[u8], BitcodeError> {
     }
 }
 
-fn identification(mut block: Block<'_>) -> Result<Identification, BitcodeError> {
-    let mut abbreviations: Vec<Vec<Encoding>> = Vec::new();
+fn identification(block: Block<'_>) -> Result<Identification, BitcodeError> {
+    let mut records = block.records();
     let mut producer = None;
     let mut epoch = None;
-    let cursor = &mut block.content;
-    loop {
-        let record = match cursor.fixed(block.abbrev_width)? {
-            END_BLOCK => break,
-            ENTER_SUBBLOCK => {
-                cursor.block()?;
-                continue;
-            }
-            DEFINE_ABBREV => {
-                abbreviations.push(cursor.abbreviation()?);
-                continue;
-            }
-            UNABBREV_RECORD => cursor.plain_record()?,
-            id => {
-                let encodings = usize::try_from(id - FIRST_ABBREV)
-                    .ok()
-                    .and_then(|index| abbreviations.get(index))
-                    .ok_or(BitcodeError::Malformed("undefined abbreviation"))?;
-                cursor.abbreviated_record(encodings)?
-            }
-        };
-        match record.split_first() {
-            Some((&CODE_STRING, characters)) => {
-                let bytes: Vec<u8> = characters.iter().map(|&c| (c & 0xff) as u8).collect();
+    while let Some(record) = records.next()? {
+        match record.code {
+            CODE_STRING => {
+                let bytes: Vec<u8> = record.operands.iter().map(|&c| (c & 0xff) as u8).collect();
                 producer = Some(String::from_utf8_lossy(&bytes).into_owned());
             }
-            Some((&CODE_EPOCH, [value, ..])) => epoch = Some(*value),
+            CODE_EPOCH => epoch = record.operands.first().copied().or(epoch),
             _ => {}
         }
     }
@@ -152,173 +126,6 @@ fn identification(mut block: Block<'_>) -> Result<Identification, BitcodeError> 
         producer: producer.ok_or(BitcodeError::Missing)?,
         epoch: epoch.unwrap_or(0),
     })
-}
-
-/// A block whose header was read.
-struct Block<'b> {
-    id: u64,
-    abbrev_width: u32,
-    content: Cursor<'b>,
-}
-
-/// How an operand of an abbreviated record is stored.
-#[derive(Clone, Copy)]
-enum Encoding {
-    Literal(u64),
-    Fixed(u32),
-    Vbr(u32),
-    Array,
-    Char6,
-    Blob,
-}
-
-/// A place in a bitstream. Bits are taken from the lowest of each byte up.
-struct Cursor<'b> {
-    bytes: &'b [u8],
-    bit: usize,
-}
-
-impl<'b> Cursor<'b> {
-    /// Whether less than a word is left, which is padding.
-    fn is_at_end(&self) -> bool {
-        self.bytes.len().saturating_sub(self.bit / 8) < 4
-    }
-
-    /// A number of `width` bits, 64 at most.
-    fn fixed(&mut self, width: u32) -> Result<u64, BitcodeError> {
-        let mut value = 0;
-        for shift in 0..width {
-            let byte = self
-                .bytes
-                .get(self.bit / 8)
-                .ok_or(BitcodeError::Truncated)?;
-            value |= u64::from(byte >> (self.bit % 8) & 1) << shift;
-            self.bit += 1;
-        }
-        Ok(value)
-    }
-
-    /// A number in chunks of `width` bits, of which the highest says whether another follows.
-    fn vbr(&mut self, width: u32) -> Result<u64, BitcodeError> {
-        let payload = width - 1;
-        let mut value = 0;
-        let mut shift = 0;
-        loop {
-            let chunk = self.fixed(width)?;
-            let digits = chunk & !(1 << payload);
-            if shift >= 64 || digits << shift >> shift != digits {
-                return Err(BitcodeError::Malformed("number of more than 64 bits"));
-            }
-            value |= digits << shift;
-            if chunk >> payload == 0 {
-                return Ok(value);
-            }
-            shift += payload;
-        }
-    }
-
-    fn align(&mut self) {
-        self.bit = self.bit.next_multiple_of(32);
-    }
-
-    /// Reads a block's header and steps over the block.
-    fn block(&mut self) -> Result<Block<'b>, BitcodeError> {
-        let id = self.vbr(8)?;
-        let abbrev_width = width(self.vbr(4)?, 2)?;
-        self.align();
-        let words = self.fixed(32)?;
-        let start = self.bit / 8;
-        let end = usize::try_from(words)
-            .ok()
-            .and_then(|words| words.checked_mul(4)?.checked_add(start))
-            .ok_or(BitcodeError::Truncated)?;
-        let bytes = self.bytes.get(start..end).ok_or(BitcodeError::Truncated)?;
-        self.bit = end.checked_mul(8).ok_or(BitcodeError::Truncated)?;
-        Ok(Block {
-            id,
-            abbrev_width,
-            content: Cursor { bytes, bit: 0 },
-        })
-    }
-
-    fn abbreviation(&mut self) -> Result<Vec<Encoding>, BitcodeError> {
-        let count = self.vbr(5)?;
-        let mut encodings = Vec::new();
-        for _ in 0..count {
-            encodings.push(if self.fixed(1)? == 1 {
-                Encoding::Literal(self.vbr(8)?)
-            } else {
-                match self.fixed(3)? {
-                    1 => Encoding::Fixed(width(self.vbr(5)?, 1)?),
-                    2 => Encoding::Vbr(width(self.vbr(5)?, 2)?),
-                    3 => Encoding::Array,
-                    4 => Encoding::Char6,
-                    5 => Encoding::Blob,
-                    _ => return Err(BitcodeError::Malformed("unknown encoding")),
-                }
-            });
-        }
-        Ok(encodings)
-    }
-
-    /// A record's code and operands, all as VBR6.
-    fn plain_record(&mut self) -> Result<Vec<u64>, BitcodeError> {
-        let mut record = vec![self.vbr(6)?];
-        for _ in 0..self.vbr(6)? {
-            record.push(self.vbr(6)?);
-        }
-        Ok(record)
-    }
-
-    /// A record's code and operands as the abbreviation says.
-    fn abbreviated_record(&mut self, encodings: &[Encoding]) -> Result<Vec<u64>, BitcodeError> {
-        let mut record = Vec::new();
-        let mut encodings = encodings.iter();
-        while let Some(&encoding) = encodings.next() {
-            match encoding {
-                Encoding::Array => {
-                    let &element = encodings
-                        .next()
-                        .ok_or(BitcodeError::Malformed("array without an element type"))?;
-                    for _ in 0..self.vbr(6)? {
-                        // Elements that take no bits would let a short file claim an endless array.
-                        if matches!(element, Encoding::Literal(_)) {
-                            return Err(BitcodeError::Malformed("array of literals"));
-                        }
-                        record.push(self.scalar(element)?);
-                    }
-                }
-                scalar => record.push(self.scalar(scalar)?),
-            }
-        }
-        Ok(record)
-    }
-
-    fn scalar(&mut self, encoding: Encoding) -> Result<u64, BitcodeError> {
-        const CHAR6: &[u8; 64] =
-            b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._";
-        match encoding {
-            Encoding::Literal(value) => Ok(value),
-            Encoding::Fixed(width) => self.fixed(width),
-            Encoding::Vbr(width) => self.vbr(width),
-            Encoding::Char6 => {
-                let index = self.fixed(6)? as usize;
-                Ok(u64::from(CHAR6[index % CHAR6.len()]))
-            }
-            Encoding::Array | Encoding::Blob => {
-                Err(BitcodeError::Malformed("identification of an odd shape"))
-            }
-        }
-    }
-}
-
-/// A bit width as the stream gives it, if it makes sense: no narrower than `least`, and no wider than the 32
-/// bits that LLVM's reader takes.
-fn width(value: u64, least: u32) -> Result<u32, BitcodeError> {
-    u32::try_from(value)
-        .ok()
-        .filter(|width| (least..=32).contains(width))
-        .ok_or(BitcodeError::Malformed("bit width"))
 }
 
 #[cfg(test)]

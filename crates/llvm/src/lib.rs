@@ -10,12 +10,14 @@
 
 mod attributes;
 mod bitcode;
+mod bitstream;
 mod callseq;
 mod configure;
 mod device_lto;
 mod diagnostics;
 mod error;
 mod fault;
+mod host_module;
 mod ir;
 mod kernels;
 mod library;
@@ -23,6 +25,7 @@ mod machine;
 mod options;
 mod retain;
 mod stubs;
+mod symbols;
 mod undefined;
 mod worker;
 
@@ -30,6 +33,8 @@ pub use bitcode::{BitcodeError, Identification, is_bitcode};
 pub use configure::ConfigureError;
 pub use device_lto::compile;
 pub use error::Error;
+pub use host_module::{HostEntry, HostModule};
 pub use library::{Library, LoadError, Version};
 pub use options::{Compiled, Emit, Keep, Module, OptLevel, Options};
+pub use symbols::Symbols;
 pub use undefined::Undefined;

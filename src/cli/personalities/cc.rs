@@ -100,8 +100,8 @@ fn interpret(arguments: &[OsString]) -> LinkLine {
         if text == "-Xlinker" {
             tokens.extend(rest.next().map(|(_, word)| Token::part(word)));
         } else if LINKER_VALUE.contains(&text) {
-            tokens.push(Token::part(argument));
-            tokens.extend(rest.next().map(|(_, value)| Token::part(value)));
+            tokens.push(Token::alone(argument, position));
+            tokens.extend(rest.next().map(|(next, value)| Token::alone(value, next)));
         } else if WITH_VALUE.contains(&text) {
             rest.next();
         } else if let Some(linker) = text
@@ -125,7 +125,7 @@ fn interpret(arguments: &[OsString]) -> LinkLine {
 
 /// Options without a value of their own argument that the linker gets too.
 fn is_for_linker(text: &str) -> bool {
-    matches!(text, "-shared" | "-static" | "-r")
+    matches!(text, "-shared" | "-static" | "-static-pie" | "-r")
         || ["-L", "-l", "-o", "-u", "--sysroot="]
             .iter()
             .any(|prefix| text.starts_with(prefix))
@@ -179,7 +179,7 @@ mod tests {
             ]
         );
         assert!(line.inputs[2].prefer_static && !line.inputs[3].prefer_static);
-        assert_eq!(line.inputs[1].argument, Some(2));
+        assert_eq!(line.inputs[1].arguments, 2..3);
         assert!(line.names_lld);
         assert_eq!(line.output.to_str(), Some("out"));
         assert_eq!(line.search_dirs.len(), 2);

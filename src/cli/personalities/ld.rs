@@ -54,7 +54,7 @@ mod tests {
         let request = read("-flavor gnu a.o -o x");
         assert_eq!(request.style, Style::LldFlavor);
         assert_eq!(request.line.inputs.len(), 1);
-        assert_eq!(request.line.inputs[0].argument, Some(2));
+        assert_eq!(request.line.inputs[0].arguments, 2..3);
         assert!(request.line.names_lld);
         assert_eq!(request.arguments.len(), 5);
     }

@@ -4,6 +4,7 @@ mod bundle;
 mod extract;
 mod inspect;
 mod link;
+mod seal;
 pub(super) mod wrap;
 
 use super::{UsageError, own_options, response_file};
@@ -13,7 +14,7 @@ use clap::Parser;
 use std::ffi::{OsStr, OsString};
 
 /// The first words that are verbs and not arguments of a foreign line.
-pub const NAMES: [&str; 5] = ["bundle", "extract", "inspect", "link", "wrap"];
+pub const NAMES: [&str; 6] = ["bundle", "extract", "inspect", "link", "seal", "wrap"];
 
 /// A verb with its arguments and the own options of its line.
 #[derive(Debug)]
@@ -29,6 +30,7 @@ enum Arguments {
     Link(Box<link::Link>),
     Bundle(bundle::Bundle),
     Wrap(wrap::Wrap),
+    Seal(seal::Seal),
     Inspect(inspect::Inspect),
 }
 
@@ -79,6 +81,7 @@ impl Verb {
             Arguments::Link(link) => link.run(self.options),
             Arguments::Bundle(bundle) => bundle.run(),
             Arguments::Wrap(wrap) => wrap.run(),
+            Arguments::Seal(seal) => seal.run(),
             Arguments::Inspect(inspect) => inspect.run(),
         }
     }

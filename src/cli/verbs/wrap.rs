@@ -7,6 +7,7 @@ use crate::mapped_file;
 use crate::pipeline::bundle::Described;
 use crate::pipeline::register;
 use crate::pipeline::scan::containers;
+use crate::request::OutputKind;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::PathBuf;
@@ -23,6 +24,9 @@ pub struct Wrap {
     /// The object to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// The object is for a relocatable link, whose result 'offlink seal' takes
+    #[arg(long)]
+    relocatable: bool,
     /// Offload binaries, or one fatbin or HIP bundle
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -64,9 +68,15 @@ impl Wrap {
             .into());
         }
         let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
+        let output_kind = if self.relocatable {
+            OutputKind::Relocatable
+        } else {
+            OutputKind::Executable
+        };
         Ok(register::write_openmp(
             &images,
             &self.host_triple,
+            output_kind,
             &self.output,
         )?)
     }

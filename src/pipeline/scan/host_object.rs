@@ -9,14 +9,21 @@ use goblin::elf::Elf;
 use goblin::elf::header::{ET_DYN, ET_REL, Header};
 use goblin::elf::section_header::section_header64::SIZEOF_SHDR;
 use goblin::elf::section_header::{SHT_NOBITS, SectionHeader};
-use offlink_bundle::entry;
+use offlink_bundle::entry::{self, OffloadEntry};
+use offlink_bundle::host_object::openmp::RELOCATABLE_SECTION;
 use offlink_bundle::offload_binary::{SECTION_NAME, SECTION_TYPE};
+use offlink_llvm::{HostEntry, HostModule};
 
 /// Where host objects have their entries since LLVM 21.
 const ENTRIES_SECTION: &str = "llvm_offload_entries";
 
-/// Where CUDA's and HIP's host objects and programs have their containers.
-const REGISTERED_SECTIONS: [&[u8]; 2] = [b".nv_fatbin", b".hip_fatbin"];
+/// Where CUDA's and HIP's host objects and programs have their containers, and
+/// where relocatable links leave images of OpenMP.
+const REGISTERED_SECTIONS: [&[u8]; 3] = [
+    b".nv_fatbin",
+    b".hip_fatbin",
+    RELOCATABLE_SECTION.as_bytes(),
+];
 
 /// Marks a section as member of a group, of which the linker keeps one of many
 /// (System V ABI, "Section Groups").
@@ -33,12 +40,12 @@ pub struct HostObject {
     pub device: Vec<Bytes>,
     /// The contents of its sections of images that are registered already.
     registered: Vec<Bytes>,
-    /// It is a program or shared library rather than a relocatable object.
-    pub is_linked: bool,
     /// It has a section of offload entries.
     pub has_entries: bool,
     /// Its entries lie in a section group, so the linker may keep another's.
     pub entries_in_group: bool,
+    /// The entries of bitcode, which has no sections yet.
+    bitcode_entries: Option<Vec<OffloadEntry>>,
 }
 
 impl HostObject {
@@ -47,18 +54,52 @@ impl HostObject {
         self.has_entries || !self.device.is_empty()
     }
 
-    /// The images that it registers by itself with CUDA or HIP. They are none
-    /// of a link's business.
+    /// The images that it registers by itself. They are none of a link's
+    /// business.
     ///
     /// # Errors
-    /// [`ScanError::Fatbin`] or [`ScanError::HipBundle`] when a section is
-    /// damaged.
+    /// [`ScanError::Fatbin`], [`ScanError::HipBundle`] or
+    /// [`ScanError::OffloadBinary`] when a section is damaged.
     pub fn registered_images(&self) -> Result<Vec<DeviceInput>, ScanError> {
         let mut images = Vec::new();
         for section in &self.registered {
             images.extend(container(&self.name, section)?);
         }
         Ok(images)
+    }
+
+    /// Its offload entries.
+    ///
+    /// # Errors
+    /// [`entry::Error`] when they can't be read.
+    pub fn entries(&self) -> Result<Vec<OffloadEntry>, entry::Error> {
+        match &self.bitcode_entries {
+            Some(entries) => Ok(entries.clone()),
+            None => entry::read(&self.data),
+        }
+    }
+
+    /// The size in bytes of its sections of entries, as far as the linker will
+    /// keep them for certain.
+    ///
+    /// # Errors
+    /// [`entry::Error`] when they can't be read.
+    pub fn certain_entries_size(&self) -> Result<u64, entry::Error> {
+        if self.entries_in_group || self.bitcode_entries.is_some() {
+            return Ok(0);
+        }
+        entry::entries_size(&self.data)
+    }
+
+    /// The section of its entries if they are of a form from before LLVM 21.
+    ///
+    /// # Errors
+    /// [`entry::Error`] when the section headers can't be read.
+    pub fn legacy_entries(&self) -> Result<Option<&'static str>, entry::Error> {
+        if self.bitcode_entries.is_some() {
+            return Ok(None);
+        }
+        entry::legacy_entries(&self.data)
     }
 
     /// Its device code.
@@ -79,16 +120,17 @@ pub fn is_shared_library(data: &[u8]) -> bool {
     header(data).is_some_and(|header| header.e_type == ET_DYN)
 }
 
-/// Reads the section headers; `None` if `data` is no relocatable ELF object
-/// for a 64-bit little-endian host. Names of entry sections before LLVM 21
-/// count as entries, so that such objects are not passed over.
+/// Reads the section headers; `None` if `data` is neither a relocatable ELF
+/// object for a 64-bit little-endian host nor bitcode. Names of entry sections
+/// before LLVM 21 count as entries, so that such objects are not passed over.
 ///
 /// # Errors
 /// [`ScanError::Section`] when a section of device code lies outside the file,
-/// [`ScanError::HostBitcode`] for bitcode that holds device code. Other damage is left for the host linker to report.
+/// [`ScanError::HostBitcode`] for bitcode whose device code can't be read. Other
+/// damage is left for the host linker to report.
 pub fn read(name: String, data: Bytes) -> Result<Option<HostObject>, ScanError> {
-    if offlink_llvm::is_bitcode(&data) && embeds_device_code(&data) {
-        return Err(ScanError::HostBitcode { origin: name });
+    if offlink_llvm::is_bitcode(&data) {
+        return bitcode(name, data).map(Some);
     }
     match header(&data) {
         Some(header) if header.e_type == ET_REL => sections_of(name, data, &header).map(Some),
@@ -107,15 +149,48 @@ pub fn read_linked(name: String, data: Bytes) -> Result<Option<HostObject>, Scan
     }
 }
 
+/// Device code and entries of bitcode are variables of known sections.
+fn bitcode(name: String, data: Bytes) -> Result<HostObject, ScanError> {
+    let module = if embeds_device_code(&data) {
+        HostModule::read(&data).map_err(|source| ScanError::HostBitcode {
+            origin: name.clone(),
+            source,
+        })?
+    } else {
+        HostModule::default()
+    };
+    Ok(HostObject {
+        name,
+        data,
+        device: module.device_code.into_iter().map(Bytes::from).collect(),
+        registered: Vec::new(),
+        has_entries: !module.entries.is_empty(),
+        entries_in_group: false,
+        bitcode_entries: Some(module.entries.into_iter().map(entry_of).collect()),
+    })
+}
+
+fn entry_of(entry: HostEntry) -> OffloadEntry {
+    // The constants are as wide as the fields of the entry.
+    OffloadEntry {
+        version: entry.version as u16,
+        kind: entry.kind as u16,
+        flags: entry.flags as u32,
+        size: entry.size,
+        data: entry.data,
+        name: entry.name,
+    }
+}
+
 fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject, ScanError> {
     let mut object = HostObject {
         name,
         data,
         device: Vec::new(),
         registered: Vec::new(),
-        is_linked: header.e_type != ET_REL,
         has_entries: false,
         entries_in_group: false,
+        bitcode_entries: None,
     };
     let data = object.data.clone();
     let is_of_interest =

@@ -11,10 +11,11 @@ const DEFAULT_DIRS: &[&str] = &[
     "/usr/local/lib/x86_64-linux-gnu",
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
-    "/usr/local/lib",
+    "/usr/local/lib64",
     "/lib64",
-    "/lib",
     "/usr/lib64",
+    "/usr/local/lib",
+    "/lib",
     "/usr/lib",
 ];
 
@@ -26,19 +27,40 @@ pub fn find(name: &OsStr, prefer_static: bool, line: &LinkLine) -> Option<PathBu
         None if prefer_static => vec![file_name(name, ".a")],
         None => vec![file_name(name, ".so"), file_name(name, ".a")],
     };
+    search_dirs(line)
+        .flat_map(|dir| candidates.iter().map(move |file| dir.join(file)))
+        .find(|path| path.is_file())
+}
+
+/// The file that a linker script means: beside the script, in the working
+/// directory, then where libraries are. One with an absolute path is below the
+/// sysroot if the script is (GNU ld manual, "Commands Dealing with Files").
+pub fn find_for_script(file: &Path, script: &Path, line: &LinkLine) -> Option<PathBuf> {
+    let sysroot = line.sysroot.as_deref();
+    if file.is_absolute() {
+        let root = sysroot.filter(|root| script.starts_with(root));
+        let path = root.map_or_else(|| file.into(), |root| below(root, file));
+        return path.is_file().then_some(path);
+    }
+    let path = below_sysroot(file, sysroot);
+    [script.with_file_name(&path), path]
+        .into_iter()
+        .chain(search_dirs(line).map(|dir| dir.join(file)))
+        .find(|path| path.is_file())
+}
+
+/// The directories of the line, then the linker's own.
+fn search_dirs(line: &LinkLine) -> impl Iterator<Item = PathBuf> {
     let sysroot = line.sysroot.as_deref();
     let named = line
         .search_dirs
         .iter()
-        .map(|dir| below_sysroot(dir, sysroot));
-    let defaults = DEFAULT_DIRS.iter().map(|dir| match sysroot {
-        Some(root) => root.join(dir.trim_start_matches('/')),
+        .map(move |dir| below_sysroot(dir, sysroot));
+    let defaults = DEFAULT_DIRS.iter().map(move |dir| match sysroot {
+        Some(root) => below(root, Path::new(dir)),
         None => PathBuf::from(dir),
     });
-    named
-        .chain(defaults)
-        .flat_map(|dir| candidates.iter().map(move |file| dir.join(file)))
-        .find(|path| path.is_file())
+    named.chain(defaults)
 }
 
 fn file_name(library: &OsStr, extension: &str) -> OsString {
@@ -48,14 +70,20 @@ fn file_name(library: &OsStr, extension: &str) -> OsString {
     file
 }
 
-/// `-L=dir` is below the sysroot.
-fn below_sysroot(dir: &Path, sysroot: Option<&Path>) -> PathBuf {
-    match (crate::options::strip_prefix(dir.as_os_str(), "="), sysroot) {
-        (Some(rest), Some(root)) => {
-            root.join(Path::new(rest).strip_prefix("/").unwrap_or(rest.as_ref()))
-        }
-        _ => dir.into(),
+/// `=dir` and `$SYSROOTdir` are below the sysroot.
+fn below_sysroot(path: &Path, sysroot: Option<&Path>) -> PathBuf {
+    let name = path.as_os_str();
+    let rest = crate::options::strip_prefix(name, "=")
+        .or_else(|| crate::options::strip_prefix(name, "$SYSROOT"));
+    match (rest, sysroot) {
+        (Some(rest), Some(root)) => below(root, Path::new(rest)),
+        (Some(rest), None) => rest.into(),
+        (None, _) => path.into(),
     }
+}
+
+fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 #[cfg(test)]

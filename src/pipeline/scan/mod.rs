@@ -1,22 +1,27 @@
 //! Which files of a line hold device code or offload entries: the first look,
 //! without LLVM and without reading more of a file than its section headers.
 
+pub mod archive;
 pub mod containers;
+pub mod contents;
 pub mod host_object;
 pub mod libraries;
+mod linker_script;
 
 use crate::device_input::DeviceInput;
 use crate::image_argument::ImageArgument;
 use crate::mapped_file::{self, ReadError};
 use crate::request::{Input, InputName, LinkLine};
-use bytes::Bytes;
+use archive::{Archive, is_archive};
 use containers::{container, is_container, offload_binary};
+use contents::Contents;
 use host_object::HostObject;
-use object::read::archive::{ArchiveFile, ArchiveMember, ArchiveOffset};
 use offlink_bundle::offload_binary::{self, ParseError};
 use offlink_bundle::{fatbin, hip_bundle};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use offlink_llvm::BitcodeError;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -25,8 +30,12 @@ use thiserror::Error;
 pub struct Scanned {
     /// What each input turned out to be.
     pub items: Vec<Item>,
-    /// Arguments that the host linker must not see: offload binaries.
+    /// Arguments that the host linker must not see: files of nothing but device
+    /// code.
     pub device_arguments: Vec<usize>,
+    /// Archives of which all members are among the items: naming one again adds
+    /// no device code.
+    whole_archives: HashSet<PathBuf>,
 }
 
 /// What an input is.
@@ -40,17 +49,6 @@ pub enum Item {
     SharedLibrary(PathBuf),
     /// Device code outside any host object.
     Device(Vec<DeviceInput>),
-}
-
-/// A static library.
-#[derive(Debug)]
-pub struct Archive {
-    /// Its path, for messages.
-    pub path: PathBuf,
-    /// The whole file.
-    pub data: Bytes,
-    /// Some member holds device code or offload entries.
-    pub concerns_devices: bool,
 }
 
 /// An input can't be understood.
@@ -75,14 +73,13 @@ pub enum ScanError {
         /// What is wrong.
         source: ParseError,
     },
-    /// A host object is bitcode, in which its device code can't be seen.
-    #[error(
-        "'{origin}' is LLVM bitcode with device code in it, which offlink does not take out; \
-         compile the host code without -flto"
-    )]
+    /// A host object is bitcode, and its device code can't be read.
+    #[error("cannot read the device code in bitcode '{origin}': {source}; compile it anew")]
     HostBitcode {
         /// The file or archive member.
         origin: String,
+        /// What is wrong.
+        source: BitcodeError,
     },
     /// A fatbin is damaged.
     #[error("cannot read the fatbin in '{origin}': {source}")]
@@ -111,6 +108,11 @@ pub enum ScanError {
 }
 
 impl Scanned {
+    /// Whether all members of the archive are among the items anyway.
+    pub fn takes_whole(&self, archive: &Archive) -> bool {
+        self.whole_archives.contains(&archive.real_path())
+    }
+
     /// Whether the link is anything else than the host linker's business.
     pub fn concerns_devices(&self) -> bool {
         self.items.iter().any(|item| match item {
@@ -136,7 +138,7 @@ pub fn scan(line: &LinkLine, images: &[ImageArgument]) -> Result<Scanned, ScanEr
             InputName::Library(name) => libraries::find(name, input.prefer_static, line),
         };
         if let Some(path) = path.filter(|path| path.is_file()) {
-            scan_file(&path, input, &mut scanned)?;
+            scanned.add_file(&path, input, line, 0)?;
         }
     }
     for image in images {
@@ -164,22 +166,24 @@ pub fn device_code(image: &ImageArgument) -> Result<Vec<DeviceInput>, ScanError>
 /// [`ScanError`] when the file can't be read or is damaged.
 pub fn whole_file(path: &Path) -> Result<Vec<Item>, ScanError> {
     if let Some((archive, member)) = member_name(path) {
-        let data = mapped_file::map(archive)?;
-        return members_named(archive, &data, member);
+        let archive = Archive::open(archive, mapped_file::map(archive)?)?;
+        return Ok(archive::items(archive.members_named(member)?).collect());
     }
     let data = mapped_file::map(path)?;
-    let name = path.display().to_string();
-    let mut scanned = Scanned::default();
     if is_archive(&data) {
-        scan_archive(path, data, true, &mut scanned)?;
-    } else if is_container(&data) {
-        scanned.items.push(Item::Device(container(&name, &data)?));
-    } else if let Some(object) = host_object::read(name.clone(), data.clone())? {
-        scanned.items.push(Item::Object(object));
-    } else if let Some(object) = host_object::read_linked(name, data)? {
-        scanned.items.push(Item::Object(object));
+        let archive = Archive::open(path, data)?;
+        return Ok(archive::items(archive.members()?).collect());
     }
-    Ok(scanned.items)
+    let name = path.display().to_string();
+    if is_container(&data) {
+        return Ok(vec![Item::Device(container(&name, &data)?)]);
+    }
+    let item = match contents::read(name.clone(), data.clone())? {
+        Contents::Host(object) => Some(Item::Object(object)),
+        Contents::Device(inputs) => Some(Item::Device(inputs)),
+        Contents::Other => host_object::read_linked(name, data)?.map(Item::Object),
+    };
+    Ok(item.into_iter().collect())
 }
 
 /// The parts of `LIB.a(MEMBER)`, unless a file has that name.
@@ -188,135 +192,78 @@ fn member_name(path: &Path) -> Option<(&Path, &str)> {
     (!path.exists()).then_some((Path::new(archive), member))
 }
 
-fn members_named(path: &Path, data: &Bytes, name: &str) -> Result<Vec<Item>, ScanError> {
-    let members = Members::open(path, data)?;
-    let mut items = Vec::new();
-    for member in members.file.members() {
-        let member = member.map_err(|source| members.damaged(source))?;
-        if member.name() == name.as_bytes() {
-            items.extend(members.object(&member)?.map(Item::Object));
+/// How deep linker scripts may name others; deeper ones are most likely one
+/// that names itself.
+const MAX_DEPTH: usize = 8;
+
+impl Scanned {
+    fn add_file(
+        &mut self,
+        path: &Path,
+        input: &Input,
+        line: &LinkLine,
+        depth: usize,
+    ) -> Result<(), ScanError> {
+        // Shared libraries are large and many, and hold nothing of interest yet.
+        if path.extension().is_some_and(|extension| extension == "so") && is_elf(path) {
+            self.items.push(Item::SharedLibrary(path.into()));
+            return Ok(());
         }
-    }
-    Ok(items)
-}
-
-fn is_archive(data: &[u8]) -> bool {
-    data.starts_with(b"!<arch>\n") || data.starts_with(b"!<thin>\n")
-}
-
-fn scan_file(path: &Path, input: &Input, scanned: &mut Scanned) -> Result<(), ScanError> {
-    if path.extension().is_some_and(|extension| extension == "so") {
-        scanned.items.push(Item::SharedLibrary(path.into()));
-        return Ok(());
-    }
-    let data = mapped_file::map(path)?;
-    if is_archive(&data) {
-        return scan_archive(path, data, input.whole_archive, scanned);
-    }
-    if data.starts_with(&offload_binary::MAGIC) {
-        let device = offload_binary(&path.display().to_string(), &data)?;
-        scanned.items.push(Item::Device(device));
-        scanned.device_arguments.extend(input.argument);
-    } else if host_object::is_shared_library(&data) {
-        scanned.items.push(Item::SharedLibrary(path.into()));
-    } else if let Some(object) = host_object::read(path.display().to_string(), data)? {
-        scanned.items.push(Item::Object(object));
-    }
-    Ok(())
-}
-
-fn scan_archive(
-    path: &Path,
-    data: Bytes,
-    whole: bool,
-    scanned: &mut Scanned,
-) -> Result<(), ScanError> {
-    let members = Members::open(path, &data)?;
-    if whole {
-        for member in members.file.members() {
-            let member = member.map_err(|source| members.damaged(source))?;
-            scanned
-                .items
-                .extend(members.object(&member)?.map(Item::Object));
+        let data = mapped_file::map(path)?;
+        if is_archive(&data) {
+            return self.add_archive(Archive::open(path, data)?, input);
         }
-        return Ok(());
-    }
-    let mut concerns_devices = false;
-    for member in members.file.members() {
-        let member = member.map_err(|source| members.damaged(source))?;
-        concerns_devices |= members.concerns_devices(&member)?;
-    }
-    scanned.items.push(Item::Archive(Archive {
-        path: path.into(),
-        data: data.clone(),
-        concerns_devices,
-    }));
-    Ok(())
-}
-
-/// An archive opened for reading its members.
-struct Members<'a> {
-    path: &'a Path,
-    data: &'a Bytes,
-    file: ArchiveFile<'a>,
-}
-
-impl<'a> Members<'a> {
-    fn open(path: &'a Path, data: &'a Bytes) -> Result<Self, ScanError> {
-        let file = ArchiveFile::parse(&**data).map_err(|source| ScanError::Archive {
-            path: path.into(),
-            source,
-        })?;
-        Ok(Self { path, data, file })
-    }
-
-    fn damaged(&self, source: object::read::Error) -> ScanError {
-        ScanError::Archive {
-            path: self.path.into(),
-            source,
+        if host_object::is_shared_library(&data) {
+            self.items.push(Item::SharedLibrary(path.into()));
+            return Ok(());
         }
-    }
-
-    fn contents(&self, member: &ArchiveMember<'a>) -> Result<Bytes, ScanError> {
-        if self.file.is_thin() {
-            // Paths in a thin archive are relative to its own directory.
-            let name = OsStr::from_bytes(member.name());
-            return Ok(mapped_file::map(&self.path.with_file_name("").join(name))?);
+        if let Some(names) = linker_script::inputs(&data).filter(|_| depth < MAX_DEPTH) {
+            for name in names {
+                let named = match &name {
+                    InputName::File(file) => libraries::find_for_script(file, path, line),
+                    InputName::Library(name) => libraries::find(name, input.prefer_static, line),
+                };
+                if let Some(named) = named {
+                    // The script is the host linker's in any case.
+                    let arguments = 0..0;
+                    let input = Input {
+                        arguments,
+                        ..input.clone()
+                    };
+                    self.add_file(&named, &input, line, depth + 1)?;
+                }
+            }
+            return Ok(());
         }
-        let contents = member
-            .data(&**self.data)
-            .map_err(|source| self.damaged(source))?;
-        Ok(self.data.slice_ref(contents))
-    }
-
-    fn object(&self, member: &ArchiveMember<'a>) -> Result<Option<HostObject>, ScanError> {
-        let name = String::from_utf8_lossy(member.name());
-        host_object::read(
-            format!("{}({name})", self.path.display()),
-            self.contents(member)?,
-        )
-    }
-
-    fn concerns_devices(&self, member: &ArchiveMember<'a>) -> Result<bool, ScanError> {
-        if !host_object::may_concern_devices(&self.contents(member)?) {
-            return Ok(false);
+        match contents::read(path.display().to_string(), data)? {
+            Contents::Host(object) => self.items.push(Item::Object(object)),
+            Contents::Device(inputs) => {
+                self.items.push(Item::Device(inputs));
+                self.device_arguments.extend(input.arguments.clone());
+            }
+            Contents::Other => {}
         }
-        Ok(self
-            .object(member)?
-            .is_some_and(|object| object.concerns_devices()))
+        Ok(())
+    }
+
+    fn add_archive(&mut self, archive: Archive, input: &Input) -> Result<(), ScanError> {
+        if archive.is_for_devices {
+            self.device_arguments.extend(input.arguments.clone());
+        }
+        if !input.whole_archive {
+            self.items.push(Item::Archive(archive));
+            return Ok(());
+        }
+        if self.whole_archives.insert(archive.real_path()) {
+            self.items.extend(archive::items(archive.members()?));
+        }
+        Ok(())
     }
 }
 
-/// The member of `archive` that starts at `offset`, as the archive's symbol
-/// index names it; `None` if it is no host object.
-///
-/// # Errors
-/// [`ScanError`] when the archive or the member is damaged.
-pub fn member_at(archive: &Archive, offset: u64) -> Result<Option<HostObject>, ScanError> {
-    let members = Members::open(&archive.path, &archive.data)?;
-    let member = members
-        .file
-        .member(ArchiveOffset(offset))
-        .map_err(|source| members.damaged(source))?;
-    members.object(&member)
+/// Whether the file starts as ELF files do.
+fn is_elf(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == goblin::elf::header::ELFMAG[..]
 }

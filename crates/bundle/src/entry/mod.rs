@@ -10,6 +10,8 @@ mod object;
 pub use linked::read_linked;
 pub use object::read_object;
 
+use goblin::elf::header::ET_REL;
+
 use crate::elf::{Elf, ElfError};
 use crate::host_object::ENTRIES_SECTION;
 
@@ -105,6 +107,18 @@ pub enum Error {
         /// What is wrong.
         reason: &'static str,
     },
+}
+
+/// Reads the offload entries of an ELF file of any type, in file order.
+///
+/// # Errors
+/// As [`read_object`] and [`read_linked`].
+pub fn read(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
+    if Elf::parse(file)?.header.e_type == ET_REL {
+        read_object(file)
+    } else {
+        read_linked(file)
+    }
 }
 
 /// The sum of the sizes, in bytes, of the sections of offload entries in an ELF

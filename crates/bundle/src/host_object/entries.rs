@@ -10,7 +10,7 @@ use super::ENTRIES_SECTION;
 use super::relocatable::{Relocatable, Section, Symbol, SymbolId};
 
 /// Tells linkers not to drop a section that nothing refers to.
-const SHF_GNU_RETAIN: u64 = 1 << 21;
+pub(crate) const SHF_GNU_RETAIN: u64 = 1 << 21;
 
 /// The symbols by which linkers mark the ends of the entries section.
 pub(super) struct Entries {

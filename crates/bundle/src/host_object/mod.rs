@@ -21,6 +21,7 @@ mod template;
 
 use std::io;
 
+pub(crate) use entries::SHF_GNU_RETAIN;
 pub use host::{HostTarget, UnsupportedHost};
 
 use crate::elf::ElfError;

@@ -21,6 +21,9 @@ const DESCRIPTOR_SIZE: u64 = 32;
 /// image, and to the first and past the last offload entry.
 const DEVICE_IMAGE_SIZE: u64 = 32;
 
+/// Where the images are in relocatable output, as LLVM 22.1.8 has it.
+pub const RELOCATABLE_SECTION: &str = ".llvm.offloading.relocatable";
+
 /// Writes the object that registers `images` with libomptarget to `out`.
 ///
 /// Each image is embedded as an offload binary of version 1 in an allocated
@@ -32,6 +35,30 @@ const DEVICE_IMAGE_SIZE: u64 = 32;
 /// # Errors
 /// [`Error`]; part of the object may have been written by then.
 pub fn write(host: HostTarget, images: &[Image<'_>], out: &mut impl Write) -> Result<(), Error> {
+    let section = (offload_binary::SECTION_NAME, offload_binary::SECTION_TYPE);
+    write_with(host, images, section, out)
+}
+
+/// As [`write()`], for a relocatable link, whose result is to be sealed
+/// ([`crate::seal`]): the images are in a section of their own, as `ld -r` would
+/// lump them together with the device code that they were linked from.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_for_relocatable_link(
+    host: HostTarget,
+    images: &[Image<'_>],
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    write_with(host, images, (RELOCATABLE_SECTION, SHT_PROGBITS), out)
+}
+
+fn write_with(
+    host: HostTarget,
+    images: &[Image<'_>],
+    section: (&'static str, u32),
+    out: &mut impl Write,
+) -> Result<(), Error> {
     let count = i32::try_from(images.len()).map_err(|_| Error::TooMany(images.len()))?;
     let binaries = images
         .iter()
@@ -71,7 +98,7 @@ pub fn write(host: HostTarget, images: &[Image<'_>], out: &mut impl Write) -> Re
     ));
     entries::add_section(&mut object);
     let entries = entries::add_ends(&mut object);
-    let bounds = add_images(&mut object, &binaries);
+    let bounds = add_images(&mut object, &binaries, section);
 
     let mut point = |offset: u64, symbol: SymbolId, addend: i64| {
         let kind = host.absolute_relocation();
@@ -111,6 +138,7 @@ fn tables(count: i32) -> Vec<u8> {
 fn add_images<'a>(
     object: &mut Relocatable<'a>,
     binaries: &'a [Encoded<'a>],
+    (name, kind): (&'static str, u32),
 ) -> Vec<(SymbolId, i64)> {
     let mut pieces = Vec::new();
     for binary in binaries {
@@ -121,8 +149,8 @@ fn add_images<'a>(
         return Vec::new();
     }
     let section = object.add_section(Section {
-        name: Cow::Borrowed(offload_binary::SECTION_NAME.as_bytes()),
-        kind: offload_binary::SECTION_TYPE,
+        name: Cow::Borrowed(name.as_bytes()),
+        kind,
         flags: u64::from(SHF_ALLOC),
         alignment: offload_binary::ALIGNMENT as u64,
         entry_size: 0,

@@ -9,6 +9,7 @@ use crate::cli::verbs::wrap;
 use crate::options::Options;
 use crate::pipeline::bundle::Described;
 use crate::pipeline::register;
+use crate::request::OutputKind;
 use crate::{Error, mapped_file, report};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
@@ -83,7 +84,8 @@ fn wrap_openmp(files: &[OsString], host: &str, output: &Path) -> Result<(), Erro
     let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     let inputs = wrap::images_of(&files)?;
     let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
-    Ok(register::write_openmp(&images, host, output)?)
+    let output_kind = OutputKind::Executable;
+    Ok(register::write_openmp(&images, host, output_kind, output)?)
 }
 
 #[cfg(test)]

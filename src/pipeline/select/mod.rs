@@ -1,0 +1,139 @@
+//! Which inputs take part: those that the host linker will take, and with them
+//! the device code and the entries that belong to the link; then the device
+//! code that only device code needs.
+//!
+//! Objects and members of whole archives are always taken. Of other archives,
+//! members are taken while they define a symbol that is still needed, the
+//! first file of the line to define it winning. That is what lld does; GNU ld
+//! takes the same members or stops with an undefined symbol.
+
+mod device_members;
+mod host_members;
+
+use super::scan::host_object::HostObject;
+use super::scan::{Item, ScanError, Scanned};
+use crate::device_input::DeviceInput;
+use crate::request::Request;
+use offlink_bundle::entry::{self, OffloadEntry};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// What is taken of each archive: position of the archive in the line, then
+/// position of the member in the archive.
+type Members<T> = BTreeMap<usize, BTreeMap<u64, T>>;
+
+/// What takes part in the link.
+#[derive(Debug)]
+pub struct Selected {
+    /// Device code in the order of the line.
+    pub device: Vec<DeviceInput>,
+    /// The entries of all host objects.
+    pub entries: Entries,
+}
+
+/// The offload entries that the program is to have.
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// Each entry with the object that it is from.
+    pub entries: Vec<(String, OffloadEntry)>,
+    /// The least size in bytes of the program's section of entries.
+    pub size: u64,
+}
+
+/// What takes part in the link can't be found out.
+#[derive(Debug, Error)]
+pub enum SelectError {
+    /// An input is damaged.
+    #[error(transparent)]
+    Scan(#[from] ScanError),
+    /// The entries of an object can't be read.
+    #[error("cannot read the offload entries of '{origin}': {source}")]
+    Entries {
+        /// The object.
+        origin: String,
+        /// What is wrong.
+        source: entry::Error,
+    },
+    /// The entries have a form that only runtimes before LLVM 21 read.
+    #[error(
+        "'{origin}' has offload entries in section {section}, a form from before LLVM 21; \
+         compile it with clang 21 or newer"
+    )]
+    Legacy {
+        /// The object.
+        origin: String,
+        /// The section.
+        section: &'static str,
+    },
+}
+
+/// Finds out which objects take part and reads their device code and entries.
+///
+/// # Errors
+/// [`SelectError`] when one of them is damaged.
+pub fn select(scanned: &Scanned, request: &Request) -> Result<Selected, SelectError> {
+    if !scanned.items.iter().any(is_archive_of_concern) {
+        return taken(scanned, &mut Members::new(), &mut Members::new());
+    }
+    let mut host = host_members::find(scanned, request)?;
+    let certain = taken(scanned, &mut host.clone(), &mut Members::new())?;
+    let mut device = device_members::find(scanned, &certain.device, &host)?;
+    taken(scanned, &mut host, &mut device)
+}
+
+/// All that takes part, in the order of the line.
+fn taken(
+    scanned: &Scanned,
+    host: &mut Members<HostObject>,
+    device: &mut Members<Vec<DeviceInput>>,
+) -> Result<Selected, SelectError> {
+    let mut selected = Selected {
+        device: Vec::new(),
+        entries: Entries::default(),
+    };
+    for (position, item) in scanned.items.iter().enumerate() {
+        match item {
+            Item::Object(object) => selected.add(object)?,
+            Item::Archive(_) => {
+                for object in host.remove(&position).unwrap_or_default().values() {
+                    selected.add(object)?;
+                }
+                for inputs in device.remove(&position).unwrap_or_default().into_values() {
+                    selected.device.extend(inputs);
+                }
+            }
+            Item::SharedLibrary(_) => {}
+            Item::Device(inputs) => selected.device.extend(inputs.iter().cloned()),
+        }
+    }
+    Ok(selected)
+}
+
+fn is_archive_of_concern(item: &Item) -> bool {
+    matches!(item, Item::Archive(archive) if archive.concerns_devices)
+}
+
+impl Selected {
+    fn add(&mut self, object: &HostObject) -> Result<(), SelectError> {
+        self.device.extend(object.device_inputs()?);
+        if object.has_entries {
+            let failed = |source| SelectError::Entries {
+                origin: object.name.clone(),
+                source,
+            };
+            if let Some(section) = object.legacy_entries().map_err(failed)? {
+                return Err(SelectError::Legacy {
+                    origin: object.name.clone(),
+                    section,
+                });
+            }
+            let entries = object.entries().map_err(failed)?;
+            let named = entries
+                .into_iter()
+                .map(|entry| (object.name.clone(), entry));
+            self.entries.entries.extend(named);
+            self.entries.size += object.certain_entries_size().map_err(failed)?;
+        }
+        Ok(())
+    }
+}
