@@ -7,6 +7,7 @@ use crate::pipeline::bundle::BundleError;
 use crate::pipeline::device::DeviceError;
 use crate::pipeline::device_product::ProductError;
 use crate::pipeline::group::GroupError;
+use crate::pipeline::host::OtherHost;
 use crate::pipeline::host_link::HostLinkError;
 use crate::pipeline::override_image::OverrideError;
 use crate::pipeline::plan::PlanError;
@@ -70,6 +71,9 @@ pub enum Error {
     /// A tool is nowhere.
     #[error(transparent)]
     NotFound(#[from] NotFound),
+    /// An object is not for the host of the link.
+    #[error(transparent)]
+    OtherHost(#[from] OtherHost),
     /// The host linker can't be run.
     #[error(transparent)]
     HostLink(#[from] HostLinkError),
@@ -108,6 +112,7 @@ impl Error {
         match self {
             Self::Usage(_) | Self::Peer(_) => 2,
             Self::Device(error) if error.is_tool_failure() => 3,
+            Self::Register(RegisterError::Compiler(_)) => 3,
             _ => 1,
         }
     }
@@ -116,6 +121,7 @@ impl Error {
     pub fn details(&self) -> Option<&str> {
         match self {
             Self::Device(error) => error.details(),
+            Self::Register(RegisterError::Compiler(error)) => Some(error.stderr()),
             _ => None,
         }
     }

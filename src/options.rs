@@ -19,6 +19,8 @@ pub struct Options {
     pub device_settings: Vec<DeviceSetting>,
     /// Options for LLVM itself, such as `-inline-threshold=10`.
     pub llvm_options: Vec<String>,
+    /// The host's triple.
+    pub host_triple: Option<String>,
     /// The most device links at a time; as many as there are cores by default.
     pub jobs: Option<NonZeroUsize>,
     /// What is compressed.
@@ -98,6 +100,9 @@ pub struct ToolPaths {
     pub cuda: Option<PathBuf>,
     /// The system's linker or compiler driver.
     pub host_linker: Option<PathBuf>,
+    /// A compiler driver for the host, which makes the registration object where
+    /// offlink has no compiled code for it.
+    pub cc: Option<PathBuf>,
 }
 
 /// An own option that can't be taken.
@@ -231,6 +236,23 @@ const TABLE: &[OwnOption] = &[
         variable: Some("OFFLINK_HOST_LINKER"),
         help: "the linker or compiler driver that makes the program",
         apply: |options, value| path(&mut options.device.tools.host_linker, value),
+    },
+    OwnOption {
+        name: "cc",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_CC"),
+        help: "the compiler driver for hosts other than x86-64 Linux",
+        apply: |options, value| path(&mut options.device.tools.cc, value),
+    },
+    OwnOption {
+        name: "host-triple",
+        hint: Some("TRIPLE"),
+        variable: None,
+        help: "the host (default: that of the first object)",
+        apply: |options, value| {
+            options.host_triple = value.to_str().map(str::to_owned);
+            Ok(!value.is_empty() && options.host_triple.is_some())
+        },
     },
     OwnOption {
         name: "compress",

@@ -17,7 +17,7 @@ pub struct Request {
     pub line: LinkLine,
     /// offlink's own options.
     pub options: Options,
-    /// The host's triple; that of x86-64 Linux when the line doesn't say.
+    /// The host's triple, where the line says it.
     pub host_triple: Option<String>,
     /// What clang-linker-wrapper's own options ask for; nothing in other lines.
     pub wrapper: WrapperRequest,
@@ -32,6 +32,8 @@ pub enum Style {
     Ld,
     /// lld's generic driver, with `-flavor gnu` up front.
     LldFlavor,
+    /// A linker for Windows: `lld-link`, `link`.
+    Link,
 }
 
 /// The parts of a link line that decide which files are linked.

@@ -6,27 +6,13 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// These come last, behind any CFLAGS of the environment, whose choices are for
-/// code that runs here and not for code that goes into other programs.
-const FLAGS: [&str; 11] = [
-    "-Wall",
-    "-Werror",
-    "-O2",
-    "-g0",
-    "-fPIC",
-    "-fno-lto",
-    "-ffreestanding",
-    "-fno-asynchronous-unwind-tables",
-    "-fno-stack-protector",
-    // A single object without this mark turns the feature off for the whole
-    // program that it is linked into.
-    "-fcf-protection=full",
-    "-c",
-];
+#[path = "src/host_object/flags.rs"]
+mod flags;
 
 fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=runtime");
+    println!("cargo::rerun-if-changed=src/host_object/flags.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     for kind in ["openmp", "cuda", "hip"] {
         let template = folder.join(kind).with_extension("o");
@@ -45,7 +31,10 @@ fn compile(source: &str, object: &Path) -> io::Result<()> {
         .try_get_compiler()
         .map_err(io::Error::other)?;
     let mut command = compiler.to_command();
-    command.args(FLAGS).arg(source).arg("-o").arg(object);
+    command.args(["-Wall", "-Werror"]);
+    command.args(flags::FLAGS);
+    command.args(flags::ELF_FLAGS).args(flags::X86_64_FLAGS);
+    command.arg(source).arg("-o").arg(object);
     let status = command.status()?;
     if status.success() {
         Ok(())

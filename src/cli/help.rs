@@ -13,6 +13,7 @@ pub fn text() -> String {
 Whole links:
   offlink cc ARGS…         a compiler driver's line; what cargo's `linker =` sends
   offlink ld ARGS…         a linker's line
+  offlink lld-link ARGS…   a line of lld-link, for Windows
   clang-linker-wrapper …   under that name: what clang sends with -B
 
 Under their names, or with them as first word, the lines of llvm-offload-binary

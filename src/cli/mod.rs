@@ -15,7 +15,7 @@ mod verbs;
 use crate::options::{OptionError, Options};
 use crate::request::Request;
 use crate::{Error, pipeline};
-use personalities::{cc, clang_linker_wrapper, guess, ld, peers};
+use personalities::{cc, clang_linker_wrapper, guess, ld, lld_link, peers};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
@@ -122,6 +122,7 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Command, Error> {
         "-V" | "--version" => return Ok(Command::Print(help::version())),
         "cc" => cc::parse(expand(arguments[1..].to_vec()), options)?,
         "ld" => ld::parse(expand(arguments[1..].to_vec()), options)?,
+        "lld-link" => lld_link::parse(expand(arguments[1..].to_vec()), options)?,
         verb if verbs::NAMES.contains(&verb) => {
             return Ok(Command::Verb(Box::new(verbs::parse(
                 &program, &arguments, options,

@@ -7,7 +7,7 @@ use crate::options::Compress;
 use crate::target::Target;
 use offlink_bundle::fatbin;
 use offlink_bundle::hip_bundle::{self, Id};
-use offlink_bundle::host_object::HostTarget;
+use offlink_bundle::host_object::Platform;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::{self, Image, ImageKind, OffloadKind};
 use std::io::Write;
@@ -167,8 +167,8 @@ pub fn hip_bundle(
 ) -> Result<(), BundleError> {
     // The host's name means nothing to the runtime. Where it is that of a host
     // it is spelled in one way; clang 22 sends the device's for a bundle alone.
-    let host_triple = HostTarget::from_triple(host_triple)
-        .map_or(super::register::DEFAULT_HOST, HostTarget::triple);
+    let host_triple =
+        Platform::from_triple(host_triple).map_or(super::host::DEFAULT_HOST, Platform::triple);
     let host = hip_bundle::Entry {
         id: Id::host(host_triple).to_string(),
         data: (&[][..]).into(),

@@ -4,7 +4,7 @@
 use super::bundle::{self, BundleError, Described};
 use super::device::DeviceImage;
 use super::group::REGISTERED;
-use super::register::DEFAULT_HOST;
+use super::host::DEFAULT_HOST;
 use crate::options::Compress;
 use crate::output_file::{self, OutputError};
 use crate::request::Request;

@@ -2,13 +2,14 @@
 //! images and the same program as the whole link.
 
 use super::group::REGISTERED;
+use super::host::{DEFAULT_HOST, Host};
 use super::plan::{DeviceLink, Plan, Work};
 use super::scan::{Item, Scanned};
 use super::select::Selected;
 use super::{extract, group, host_link, plan};
 use crate::Error;
 use crate::options::{Compress, Emit};
-use crate::request::{OutputKind, Request};
+use crate::request::{OutputKind, Request, Style};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub fn commands(
     mut selected: Selected,
     request: &Request,
     scanned: &Scanned,
+    host: &Host,
     host_linker: &Path,
 ) -> Result<String, Error> {
     let mut lines = vec![extract_line(&selected, request, scanned)];
@@ -38,12 +40,15 @@ pub fn commands(
     let is_relocatable = request.line.output_kind == OutputKind::Relocatable;
     let mut objects = Vec::new();
     for kind in REGISTERED {
-        let Some(line) = bundle_line(&plan, kind, request) else {
+        let Some(line) = bundle_line(&plan, kind, request, host) else {
             continue;
         };
         lines.push(line);
         let (bundle, object) = (bundle_file(kind), format!("offlink.{}.o", kind.as_str()));
-        let mut wrap = words(&["offlink", "wrap", "-o", &object, &bundle]);
+        let mut wrap = words(&["offlink", "wrap"]);
+        wrap.extend(host_triple(host));
+        wrap.extend(compiler(request, host, host_linker));
+        wrap.extend(words(&["-o", &object, &bundle]));
         if is_relocatable && kind == OffloadKind::OpenMp {
             wrap.push("--relocatable".into());
         }
@@ -124,8 +129,16 @@ fn link_lines(plan: &Plan, llvm_options: &[String]) -> Vec<Vec<OsString>> {
 }
 
 /// Bundles the images of one kind, if there are any.
-fn bundle_line(plan: &Plan, kind: OffloadKind, request: &Request) -> Option<Vec<OsString>> {
+fn bundle_line(
+    plan: &Plan,
+    kind: OffloadKind,
+    request: &Request,
+    host: &Host,
+) -> Option<Vec<OsString>> {
     let mut line = words(&["offlink", "bundle", "-o", &bundle_file(kind)]);
+    if kind == OffloadKind::Hip {
+        line.extend(host_triple(host));
+    }
     let Compress { cuda, hip, .. } = request.options.compress;
     if kind == OffloadKind::Cuda && cuda || kind == OffloadKind::Hip && hip {
         line.push("--compress".into());
@@ -145,6 +158,18 @@ fn bundle_line(plan: &Plan, kind: OffloadKind, request: &Request) -> Option<Vec<
         line.push(format!("--image=file={file},triple={triple},arch={arch},kind={kind}").into());
     }
     (line.len() > without_images).then_some(line)
+}
+
+/// The compiler, where the host needs one and the line says which.
+fn compiler(request: &Request, host: &Host, host_linker: &Path) -> Option<OsString> {
+    let named = request.options.device.tools.cc.as_deref();
+    let driver = (request.style == Style::Cc).then_some(host_linker);
+    let compiler = named.or(driver)?;
+    (host.triple != DEFAULT_HOST).then(|| format!("--cc={}", compiler.display()).into())
+}
+
+fn host_triple(host: &Host) -> Option<OsString> {
+    (host.triple != DEFAULT_HOST).then(|| format!("--host-triple={}", host.triple).into())
 }
 
 fn bundle_file(kind: OffloadKind) -> String {

@@ -35,6 +35,11 @@ pub enum HostLinkError {
 /// line on in one environment variable, which the system limits to 128 KiB.
 const LONG_LINE: usize = 100_000;
 
+/// lld-link reads response files by rules of Windows and has no such limit.
+fn needs_response_file(arguments: &[OsString], style: Style) -> bool {
+    style != Style::Link && length(arguments) > LONG_LINE
+}
+
 /// Replaces this process by the host linker, with the line as it came. Returns
 /// only if that fails.
 pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
@@ -42,7 +47,7 @@ pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
         path: linker.into(),
         source,
     };
-    if length(&request.arguments) <= LONG_LINE {
+    if !needs_response_file(&request.arguments, request.style) {
         return start(Command::new(linker).args(&request.arguments).exec());
     }
     // The file must outlive this process, so it can't be a temporary one that
@@ -117,6 +122,8 @@ fn keep_entries(style: Style) -> Vec<OsString> {
     match style {
         Style::Cc => vec!["-Wl,-z,nostart-stop-gc".into()],
         Style::Ld | Style::LldFlavor => vec!["-z".into(), "nostart-stop-gc".into()],
+        // There are no such symbols on Windows.
+        Style::Link => Vec::new(),
     }
 }
 
@@ -126,7 +133,7 @@ fn run_line(
     style: Style,
     work_dir: &WorkDir,
 ) -> Result<ExitStatus, HostLinkError> {
-    if length(&arguments) > LONG_LINE {
+    if needs_response_file(&arguments, style) {
         // lld's generic driver looks for its flavor before it reads files.
         let kept = if style == Style::LldFlavor { 2 } else { 0 };
         let file = work_dir.file("host-link.rsp");

@@ -3,11 +3,13 @@
 //! Each phase is one module; what it returns is borrowed by those after it.
 
 pub mod bundle;
+mod compile;
 pub mod device;
 pub mod device_product;
 pub mod dry_run;
 pub mod extract;
 pub mod group;
+pub mod host;
 pub mod host_link;
 pub mod llvm_commands;
 pub mod one_target;
@@ -27,7 +29,9 @@ use crate::Error;
 use crate::request::{OutputKind, Request};
 use crate::time_trace::TimeTrace;
 use crate::toolchain::Toolchain;
+use host::Host;
 use llvm_commands::Origin;
+use register::Registrar;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use transcript::Transcript;
@@ -56,20 +60,22 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         return pass_through(request, &toolchain, trace);
     }
     let wrapper = &request.wrapper;
+    let host = Host::of(request);
     let scanned = trace.phase("scan", || {
-        scan::scan(&request.line, &request.options.images)
+        scan::scan(&request.line, &request.options.images, &host)
     })?;
     let is_for_devices = wrapper.is_device_only() || !wrapper.overrides.is_empty();
     if !scanned.concerns_devices() && !is_for_devices {
         return pass_through(request, &toolchain, trace);
     }
+    host.check(&scanned)?;
     let mut selected = trace.phase("select", || select::select(&scanned, request))?;
     if !is_for_devices {
         verify::has_device_code(&selected)?;
     }
     if request.options.dry_run {
         let host_linker = toolchain.host_linker(request.style)?;
-        let commands = dry_run::commands(selected, request, &scanned, &host_linker)?;
+        let commands = dry_run::commands(selected, request, &scanned, &host, &host_linker)?;
         crate::report::print(&commands)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -100,10 +106,14 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         return Ok(ExitCode::SUCCESS);
     }
     let compress = request.options.compress;
-    let host_triple = request.host_triple.as_deref();
-    let output_kind = request.line.output_kind;
+    let registrar = Registrar {
+        host: &host,
+        toolchain: &toolchain,
+        style: request.style,
+        work_dir: &work_dir,
+    };
     let objects = trace.phase("register", || {
-        register::write(&images, compress, host_triple, output_kind, &work_dir)
+        registrar.write(&images, compress, request.line.output_kind)
     })?;
     transcript.modules(&images)?;
     let host_linker = toolchain.host_linker(request.style)?;

@@ -34,7 +34,7 @@ pub enum Work {
     /// The input is an image already.
     PassOn(DeviceInput),
     /// The inputs are linked.
-    Link(DeviceLink),
+    Link(Box<DeviceLink>),
 }
 
 /// One device link.
@@ -189,7 +189,7 @@ pub fn jobs_of(
         jobs.push(Job {
             target,
             kinds: link.kinds(),
-            work: Work::Link(link),
+            work: Work::Link(Box::new(link)),
         });
     }
     jobs.extend(finished);

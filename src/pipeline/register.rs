@@ -1,20 +1,21 @@
 //! The host objects that register the images, one for each offload kind.
 
 use super::bundle::{self, BundleError, Described};
+use super::compile::compile;
 use super::device::DeviceImage;
 use super::group::REGISTERED;
+use super::host::Host;
 use super::work_dir::WorkDir;
 use crate::mapped_file::{self, ReadError};
 use crate::options::Compress;
 use crate::output_file::{self, OutputError};
-use crate::request::OutputKind;
-use offlink_bundle::host_object::{self, HostTarget, UnsupportedHost};
-use offlink_bundle::offload_binary::{Image, OffloadKind};
+use crate::process::ToolError;
+use crate::request::{OutputKind, Style};
+use crate::toolchain::{NotFound, Toolchain};
+use offlink_bundle::host_object::{self, HostTarget, Platform, UnsupportedHost, openmp};
+use offlink_bundle::offload_binary::{Image, OffloadKind, Version};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-
-/// The host that offlink writes objects for when nobody names another.
-pub const DEFAULT_HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// An object can't be made.
 #[derive(Debug, Error)]
@@ -34,46 +35,147 @@ pub enum RegisterError {
     /// A file that was just written can't be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// There is no compiler for the host.
+    #[error(transparent)]
+    NoCompiler(#[from] NotFound),
+    /// The compiler does not make the object.
+    #[error(transparent)]
+    Compiler(#[from] ToolError),
 }
 
-/// Writes an object for each kind that has images and returns their
-/// paths, by kind in ascending order. A relocatable link wants others than a
-/// final one.
-///
-/// # Errors
-/// [`RegisterError`] when there is no registration code for the host triple or
-/// an object can't be written.
-pub fn write(
-    images: &[DeviceImage],
-    compress: Compress,
-    host_triple: Option<&str>,
-    output_kind: OutputKind,
-    work_dir: &WorkDir,
-) -> Result<Vec<PathBuf>, RegisterError> {
-    let host = host_triple.unwrap_or(DEFAULT_HOST);
-    let mut objects = Vec::new();
-    for kind in REGISTERED {
-        let of_kind: Vec<Described<'_>> = images
-            .iter()
-            .filter(|image| image.kinds.contains(&kind))
-            .map(|image| Described::linked(kind, &image.target, &image.data))
-            .collect();
-        if of_kind.is_empty() {
-            continue;
+/// Makes registration objects for one host.
+#[derive(Debug)]
+pub struct Registrar<'a> {
+    /// The host.
+    pub host: &'a Host,
+    /// Knows the compiler of hosts that need one.
+    pub toolchain: &'a Toolchain,
+    /// Who the line is written for.
+    pub style: Style,
+    /// Where files are kept on the way.
+    pub work_dir: &'a WorkDir,
+}
+
+impl Registrar<'_> {
+    /// Writes an object for each kind that has images and returns their paths,
+    /// by kind in ascending order. A relocatable link wants others than a final
+    /// one.
+    ///
+    /// # Errors
+    /// [`RegisterError`] when the host is not supported or an object can't be
+    /// made.
+    pub fn write(
+        &self,
+        images: &[DeviceImage],
+        compress: Compress,
+        output_kind: OutputKind,
+    ) -> Result<Vec<PathBuf>, RegisterError> {
+        let mut objects = Vec::new();
+        for kind in REGISTERED {
+            let of_kind: Vec<Described<'_>> = images
+                .iter()
+                .filter(|image| image.kinds.contains(&kind))
+                .map(|image| Described::linked(kind, &image.target, &image.data))
+                .collect();
+            if of_kind.is_empty() {
+                continue;
+            }
+            let object = object_file(kind, self.work_dir);
+            if kind == OffloadKind::OpenMp {
+                self.write_openmp(&of_kind, output_kind, &object)?;
+            } else {
+                let container = container_file(kind, self.work_dir);
+                output_file::write(&container, |out| {
+                    bundle::write(kind, &of_kind, compress, &self.host.triple, out)
+                        .map_err(RegisterError::from)
+                })?;
+                self.write_container(kind, &container, &object)?;
+            }
+            objects.push(object);
         }
-        let object = object_file(kind, work_dir);
-        if kind == OffloadKind::OpenMp {
-            write_openmp(&of_kind, host, output_kind, &object)?;
-        } else {
-            let container = container_file(kind, work_dir);
-            output_file::write(&container, |out| {
-                bundle::write(kind, &of_kind, compress, host, out).map_err(RegisterError::from)
-            })?;
-            write_container(kind, &mapped_file::map(&container)?, host, &object)?;
-        }
-        objects.push(object);
+        Ok(objects)
     }
-    Ok(objects)
+
+    /// Writes the object for images of OpenMP, each in an offload binary of its
+    /// own.
+    ///
+    /// # Errors
+    /// As [`Self::write()`].
+    pub fn write_openmp(
+        &self,
+        images: &[Described<'_>],
+        output_kind: OutputKind,
+        object: &Path,
+    ) -> Result<(), RegisterError> {
+        let of_images: Vec<Image<'_>> = images.iter().map(Described::to_image).collect();
+        if let Ok(host) = HostTarget::from_triple(&self.host.triple) {
+            return output_file::write(object, |out| {
+                let written = match output_kind {
+                    OutputKind::Relocatable => {
+                        openmp::write_for_relocatable_link(host, &of_images, out)
+                    }
+                    _ => openmp::write(host, &of_images, out),
+                };
+                written.map_err(RegisterError::from)
+            });
+        }
+        let platform = Platform::from_triple(&self.host.triple)?;
+        let container = self.work_dir.file("openmp.bundle");
+        output_file::write(&container, |out| {
+            bundle::offload_binary(images, Version::V1, out).map_err(RegisterError::from)
+        })?;
+        let source = match output_kind {
+            OutputKind::Relocatable => {
+                openmp::source_for_relocatable_link(platform, &of_images, &container)?
+            }
+            _ => openmp::source(platform, &of_images, &container)?,
+        };
+        self.compile(OffloadKind::OpenMp, &source, platform, object)
+    }
+
+    /// Writes the object for a fatbin (CUDA) or a HIP bundle, which is in a file.
+    ///
+    /// # Errors
+    /// As [`Self::write()`].
+    pub fn write_container(
+        &self,
+        kind: OffloadKind,
+        container: &Path,
+        object: &Path,
+    ) -> Result<(), RegisterError> {
+        if let Ok(host) = HostTarget::from_triple(&self.host.triple) {
+            let container = mapped_file::map(container)?;
+            return output_file::write(object, |out| {
+                let written = match kind {
+                    OffloadKind::Hip => host_object::hip::write(host, &container, out),
+                    _ => host_object::cuda::write(host, &container, out),
+                };
+                written.map_err(RegisterError::from)
+            });
+        }
+        let platform = Platform::from_triple(&self.host.triple)?;
+        let source = match kind {
+            OffloadKind::Hip => host_object::hip::source(platform, container),
+            _ => host_object::cuda::source(platform, container),
+        };
+        self.compile(kind, &source, platform, object)
+    }
+
+    fn compile(
+        &self,
+        kind: OffloadKind,
+        source: &str,
+        platform: Platform,
+        object: &Path,
+    ) -> Result<(), RegisterError> {
+        let compiler = self
+            .toolchain
+            .compiler(self.style, platform, &self.host.triple)?;
+        // The file's name goes into the program, so it does not depend on that's.
+        let folder = self.work_dir.file("registration");
+        let file = folder.join(format!("{}.c", kind.as_str()));
+        compile(source, platform, &compiler, &file, object)
+    }
 }
 
 /// The object that registers the images of a kind, by the name that LLVM's
@@ -87,48 +189,5 @@ pub fn container_file(kind: OffloadKind, work_dir: &WorkDir) -> PathBuf {
     work_dir.file(match kind {
         OffloadKind::Cuda => "fatbin",
         _ => "hipfb",
-    })
-}
-
-/// Writes the object for images of OpenMP, each in an offload binary of its own.
-///
-/// # Errors
-/// As [`write()`].
-pub fn write_openmp(
-    images: &[Described<'_>],
-    host: &str,
-    output_kind: OutputKind,
-    object: &Path,
-) -> Result<(), RegisterError> {
-    let host = HostTarget::from_triple(host)?;
-    let images: Vec<Image<'_>> = images.iter().map(Described::to_image).collect();
-    output_file::write(object, |out| {
-        let written = match output_kind {
-            OutputKind::Relocatable => {
-                host_object::openmp::write_for_relocatable_link(host, &images, out)
-            }
-            _ => host_object::openmp::write(host, &images, out),
-        };
-        written.map_err(RegisterError::from)
-    })
-}
-
-/// Writes the object for a fatbin (CUDA) or a HIP bundle.
-///
-/// # Errors
-/// As [`write()`].
-pub fn write_container(
-    kind: OffloadKind,
-    container: &[u8],
-    host: &str,
-    object: &Path,
-) -> Result<(), RegisterError> {
-    let host = HostTarget::from_triple(host)?;
-    output_file::write(object, |out| {
-        let written = match kind {
-            OffloadKind::Hip => host_object::hip::write(host, container, out),
-            _ => host_object::cuda::write(host, container, out),
-        };
-        written.map_err(RegisterError::from)
     })
 }

@@ -1,6 +1,11 @@
-//! Symbols of ELF files and bitcode, as far as they decide what else is linked.
+//! Symbols of ELF and COFF files and bitcode, as far as they decide what else is
+//! linked.
 
+use super::scan::coff;
 use goblin::elf::{Elf, sym};
+use object::read::coff::{CoffBigFile, CoffFile};
+use object::{Object, ObjectSymbol};
+use offlink_bundle::host_object::is_big_coff_object;
 
 /// The global symbols of one file.
 #[derive(Debug, Default)]
@@ -14,6 +19,14 @@ pub struct Symbols<'a> {
 /// Reads the symbol table of a relocatable object. A file that can't be read
 /// has no symbols here; the linker that gets it will say what is wrong.
 pub fn of_object(data: &[u8]) -> Symbols<'_> {
+    if is_big_coff_object(data) {
+        let object = CoffBigFile::<&[u8]>::parse(data);
+        return object.map(|object| of_coff(&object)).unwrap_or_default();
+    }
+    if coff::is_object(data) {
+        let object = CoffFile::<&[u8]>::parse(data);
+        return object.map(|object| of_coff(&object)).unwrap_or_default();
+    }
     Elf::parse(data)
         .map(|elf| collect(elf.syms.iter(), &elf.strtab))
         .unwrap_or_default()
@@ -52,6 +65,21 @@ pub fn of_code(code: &[u8]) -> Names {
         defined: owned(symbols.defined),
         needed: owned(symbols.needed),
     }
+}
+
+fn of_coff<'a>(object: &impl Object<'a>) -> Symbols<'a> {
+    let mut found = Symbols::default();
+    for symbol in object.symbols().filter(ObjectSymbol::is_global) {
+        let Ok(name) = symbol.name() else {
+            continue;
+        };
+        if !symbol.is_undefined() {
+            found.defined.push(name);
+        } else if !symbol.is_weak() {
+            found.needed.push(name);
+        }
+    }
+    found
 }
 
 /// The section index of a symbol that the file does not define.

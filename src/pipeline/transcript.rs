@@ -3,10 +3,11 @@
 
 use super::bundle::Described;
 use super::device::DeviceImage;
+use super::host::DEFAULT_HOST;
 use super::host_link;
 use super::llvm_commands::{self, LlvmCommands, Origin};
 use super::plan::Plan;
-use super::register::{self, DEFAULT_HOST};
+use super::register;
 use super::scan::Scanned;
 use super::work_dir::WorkDir;
 use super::wrapped_module;

@@ -15,6 +15,7 @@ use crate::device_input::DeviceInput;
 use crate::options::ToolPaths;
 use crate::process::Tool;
 use crate::request::Style;
+use offlink_bundle::host_object::Platform;
 use offlink_llvm::Library;
 use search::Search;
 use std::ffi::{OsStr, OsString};
@@ -171,6 +172,43 @@ impl Toolchain {
         search.finish()
     }
 
+    /// The compiler driver that makes code for the host: the one named, the host
+    /// linker if that is a driver, a cross compiler by GNU's name for it, or clang.
+    ///
+    /// # Errors
+    /// [`NotFound`] with all places that were looked at.
+    pub fn compiler(
+        &self,
+        style: Style,
+        platform: Platform,
+        triple: &str,
+    ) -> Result<Compiler, NotFound> {
+        let mut search = Search::new(
+            "a compiler for the host",
+            "name one with --offlink-cc=PATH or OFFLINK_CC; clang compiles for any host",
+        );
+        let tool = match &self.named.cc {
+            Some(path) => search.named(path)?,
+            None if style == Style::Cc => Tool {
+                name: "the compiler driver",
+                path: self.host_linker(style)?,
+            },
+            None => {
+                let cross = platform.gnu_name().map(|name| format!("{name}-gcc"));
+                let names: Vec<&str> = cross.iter().map(String::as_str).chain(CLANGS).collect();
+                search.path_variable(&names);
+                search.finish()?
+            }
+        };
+        // gcc is made for one host, which its name tells; clang has to be told.
+        let name = tool.path.file_name().unwrap_or_default().to_string_lossy();
+        let mut arguments = Vec::new();
+        if name.contains("clang") {
+            arguments.push(format!("--target={triple}").into());
+        }
+        Ok(Compiler { tool, arguments })
+    }
+
     /// The program that makes the output: the one named, or the usual one for
     /// the style of the line.
     ///
@@ -182,16 +220,19 @@ impl Toolchain {
             "name one with --offlink-host-linker=PATH or OFFLINK_HOST_LINKER",
         );
         if let Some(path) = &self.named.host_linker {
-            // A bare name is one for PATH, as in cargo's settings.
-            if path.components().count() > 1 {
-                return search.only(path).map(|tool| tool.path);
-            }
-            search.path_variable(&[&path.to_string_lossy()]);
-            return search.finish().map(|tool| tool.path);
+            return search.named(path).map(|tool| tool.path);
         }
         match style {
             Style::Cc => search.path_variable(DRIVERS),
             Style::Ld => search.path_variable(&["ld", "ld.lld"]),
+            Style::Link => search.path_variable(&[
+                "lld-link",
+                "lld-link-23",
+                "lld-link-22",
+                "lld-link-21",
+                "lld-link-20",
+                "lld-link-19",
+            ]),
             Style::LldFlavor => {
                 for sysroot in self.rust() {
                     search.dir(&rust::host_bin(sysroot), &["rust-lld"]);
@@ -205,6 +246,20 @@ impl Toolchain {
 
 /// Usual names of compiler drivers.
 const DRIVERS: &[&str] = &["cc", "gcc", "clang"];
+
+/// Usual names of clang.
+const CLANGS: [&str; 6] = [
+    "clang", "clang-23", "clang-22", "clang-21", "clang-20", "clang-19",
+];
+
+/// A compiler driver, and how it is told its host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiler {
+    /// The driver.
+    pub tool: Tool,
+    /// What comes before all other arguments.
+    pub arguments: Vec<OsString>,
+}
 
 /// A variable of the environment, if it is set and not empty.
 fn variable(name: &str) -> Option<OsString> {

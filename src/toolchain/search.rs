@@ -53,6 +53,15 @@ impl Search {
         self.finish()
     }
 
+    /// As [`Self::only`], but a bare name is one for PATH, as in cargo's settings.
+    pub(super) fn named(mut self, path: &Path) -> Result<Tool, NotFound> {
+        if path.components().count() > 1 {
+            return self.only(path);
+        }
+        self.path_variable(&[&path.to_string_lossy()]);
+        self.finish()
+    }
+
     /// Looks for programs of these names in `dir`.
     pub(super) fn dir(&mut self, dir: &Path, names: &[&str]) {
         if self.found.is_none() {

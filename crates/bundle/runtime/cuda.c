@@ -20,8 +20,12 @@ extern void __cudaRegisterVar(void **handle, char *host, char *device, const cha
                               int external, size_t size, int constant, int global);
 extern void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
                                      int external, size_t size, int constant, int global);
-/* Weak, as a stand-in for the runtime may know nothing of managed variables. */
-extern char __cudaInitModule(void **handle) __attribute__((weak));
+/* Weak, as a stand-in for the runtime may know nothing of managed variables. Only
+ * ELF has such references without further ado. */
+#ifdef __ELF__
+__attribute__((weak))
+#endif
+extern char __cudaInitModule(void **handle);
 extern int atexit(void (*)(void));
 
 /* Hidden, so that its address is taken without a global offset table. */
@@ -84,7 +88,10 @@ __attribute__((constructor(101))) static void offlink_cuda_register(void) {
   /* Host code uses a managed variable through a pointer. The runtime sets it
    * here or, too late for code that uses the variable first, when the program
    * calls it for the first time. nvcc makes this call before each use. */
-  if (managed && __cudaInitModule)
+#ifdef __ELF__
+  managed = managed && __cudaInitModule;
+#endif
+  if (managed)
     __cudaInitModule(handle);
   atexit(offlink_cuda_unregister);
 }

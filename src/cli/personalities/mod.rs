@@ -5,4 +5,5 @@ pub mod cc;
 pub mod clang_linker_wrapper;
 pub mod guess;
 pub mod ld;
+pub mod lld_link;
 pub mod peers;

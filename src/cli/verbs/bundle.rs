@@ -7,7 +7,7 @@ use crate::image_argument::ImageArgument;
 use crate::options::Compress;
 use crate::output_file;
 use crate::pipeline::bundle::{self, Described};
-use crate::pipeline::register;
+use crate::pipeline::host;
 use offlink_bundle::offload_binary::{Compression, OffloadKind, Version};
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub struct Bundle {
     #[arg(long, value_name = "IMAGE", required = true)]
     image: Vec<ImageArgument>,
     /// The host's triple, which a HIP bundle names
-    #[arg(long, value_name = "TRIPLE", default_value = register::DEFAULT_HOST)]
+    #[arg(long, value_name = "TRIPLE", default_value = host::DEFAULT_HOST)]
     host_triple: String,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]

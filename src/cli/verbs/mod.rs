@@ -80,7 +80,7 @@ impl Verb {
             Arguments::Extract(extract) => extract.run(&self.options),
             Arguments::Link(link) => link.run(self.options),
             Arguments::Bundle(bundle) => bundle.run(),
-            Arguments::Wrap(wrap) => wrap.run(),
+            Arguments::Wrap(wrap) => wrap.run(self.options),
             Arguments::Seal(seal) => seal.run(),
             Arguments::Inspect(inspect) => inspect.run(),
         }

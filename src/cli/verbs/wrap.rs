@@ -4,10 +4,14 @@ use crate::Error;
 use crate::cli::UsageError;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
+use crate::options::Options;
 use crate::pipeline::bundle::Described;
-use crate::pipeline::register;
+use crate::pipeline::host::{self, Host};
+use crate::pipeline::register::Registrar;
 use crate::pipeline::scan::containers;
-use crate::request::OutputKind;
+use crate::pipeline::work_dir::WorkDir;
+use crate::request::{OutputKind, Style};
+use crate::toolchain::Toolchain;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::PathBuf;
@@ -19,8 +23,11 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 pub struct Wrap {
     /// The host's triple
-    #[arg(long, value_name = "TRIPLE", default_value = register::DEFAULT_HOST)]
+    #[arg(long, value_name = "TRIPLE", default_value = host::DEFAULT_HOST)]
     host_triple: String,
+    /// The compiler driver for hosts other than x86-64 Linux
+    #[arg(long, value_name = "PATH")]
+    cc: Option<PathBuf>,
     /// The object to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -33,7 +40,15 @@ pub struct Wrap {
 }
 
 impl Wrap {
-    pub(super) fn run(self) -> Result<(), Error> {
+    pub(super) fn run(self, mut options: Options) -> Result<(), Error> {
+        let tools = &mut options.device.tools;
+        tools.cc = self.cc.clone().or(tools.cc.take());
+        for_host(&self.host_triple, &options, |registrar| {
+            self.write(registrar)
+        })
+    }
+
+    fn write(&self, registrar: &Registrar<'_>) -> Result<(), Error> {
         if let [file] = self.files.as_slice() {
             let container = mapped_file::map(file)?;
             let kind = match ImageFormat::detect(&container) {
@@ -42,19 +57,13 @@ impl Wrap {
                 _ => None,
             };
             if let Some(kind) = kind {
-                let host = &self.host_triple;
-                return Ok(register::write_container(
-                    kind,
-                    &container,
-                    host,
-                    &self.output,
-                )?);
+                return Ok(registrar.write_container(kind, file, &self.output)?);
             }
         }
-        self.offload_binaries()
+        self.offload_binaries(registrar)
     }
 
-    fn offload_binaries(self) -> Result<(), Error> {
+    fn offload_binaries(&self, registrar: &Registrar<'_>) -> Result<(), Error> {
         let inputs = images_of(&self.files)?;
         if let Some(other) = inputs
             .iter()
@@ -73,13 +82,26 @@ impl Wrap {
         } else {
             OutputKind::Executable
         };
-        Ok(register::write_openmp(
-            &images,
-            &self.host_triple,
-            output_kind,
-            &self.output,
-        )?)
+        Ok(registrar.write_openmp(&images, output_kind, &self.output)?)
     }
+}
+
+/// Lets `write` make registration objects for a host, outside of a link.
+///
+/// # Errors
+/// What `write` returned, or that there is no place for temporary files.
+pub(in crate::cli) fn for_host(
+    triple: &str,
+    options: &Options,
+    write: impl FnOnce(&Registrar<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
+    write(&Registrar {
+        host: &Host::of_triple(triple),
+        toolchain: &Toolchain::new(&options.device.tools, &[]),
+        style: Style::Ld,
+        work_dir: &work_dir,
+    })
 }
 
 /// The images in offload binaries.

@@ -4,6 +4,7 @@
 mod host_line;
 
 use super::group::REGISTERED;
+use super::host::{DEFAULT_HOST, Host};
 use super::plan::{DeviceLink, Job, Plan, Work};
 use super::register;
 use super::work_dir::WorkDir;
@@ -13,6 +14,7 @@ use crate::output_file::{self, OutputError};
 use crate::request::Request;
 use crate::target::{Device, Target};
 use crate::toolchain::Toolchain;
+use offlink_bundle::host_object::Platform;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -188,7 +190,9 @@ impl<'a> LlvmCommands<'a> {
             arguments.push(format!("-compression-level={level}").into());
         }
         let jobs = self.jobs_of(OffloadKind::Hip);
-        let mut targets = format!("-targets=host-{}", register::DEFAULT_HOST);
+        let host = Host::of(self.request).platform;
+        let host = host.map_or(DEFAULT_HOST, Platform::triple);
+        let mut targets = format!("-targets=host-{host}");
         for job in &jobs {
             let id = offlink_bundle::hip_bundle::Id::hip(job.target.triple(), &job.target.arch())
                 .to_string();

@@ -1,6 +1,7 @@
-//! Sections of an ELF host object that concern devices.
+//! Sections of a host object that concern devices.
 
 use super::ScanError;
+use super::coff;
 use super::containers::{container, offload_binary};
 use crate::device_input::DeviceInput;
 use bytes::Bytes;
@@ -49,6 +50,29 @@ pub struct HostObject {
 }
 
 impl HostObject {
+    /// An object of whose sections nothing is known yet.
+    pub(super) fn without_sections(name: String, data: Bytes) -> Self {
+        Self {
+            name,
+            data,
+            device: Vec::new(),
+            registered: Vec::new(),
+            has_entries: false,
+            entries_in_group: false,
+            bitcode_entries: None,
+        }
+    }
+
+    /// Adds a section of registered images, which is a part of the object.
+    pub(super) fn add_registered(&mut self, section: &[u8]) {
+        self.registered.push(self.data.slice_ref(section));
+    }
+
+    /// Adds a section of device code, which is a part of the object.
+    pub(super) fn add_device(&mut self, section: &[u8]) {
+        self.device.push(self.data.slice_ref(section));
+    }
+
     /// Whether it holds device code or offload entries.
     pub fn concerns_devices(&self) -> bool {
         self.has_entries || !self.device.is_empty()
@@ -120,8 +144,8 @@ pub fn is_shared_library(data: &[u8]) -> bool {
     header(data).is_some_and(|header| header.e_type == ET_DYN)
 }
 
-/// Reads the section headers; `None` if `data` is neither a relocatable ELF
-/// object for a 64-bit little-endian host nor bitcode. Names of entry sections
+/// Reads the section headers; `None` if `data` is neither a relocatable object for
+/// a 64-bit little-endian host, ELF or COFF, nor bitcode. Names of entry sections
 /// before LLVM 21 count as entries, so that such objects are not passed over.
 ///
 /// # Errors
@@ -131,6 +155,9 @@ pub fn is_shared_library(data: &[u8]) -> bool {
 pub fn read(name: String, data: Bytes) -> Result<Option<HostObject>, ScanError> {
     if offlink_llvm::is_bitcode(&data) {
         return bitcode(name, data).map(Some);
+    }
+    if coff::is_object(&data) {
+        return coff::read(name, data);
     }
     match header(&data) {
         Some(header) if header.e_type == ET_REL => sections_of(name, data, &header).map(Some),
@@ -143,6 +170,9 @@ pub fn read(name: String, data: Bytes) -> Result<Option<HostObject>, ScanError> 
 /// # Errors
 /// As [`read`].
 pub fn read_linked(name: String, data: Bytes) -> Result<Option<HostObject>, ScanError> {
+    if data.starts_with(b"MZ") {
+        return Ok(coff::read_linked(name, data));
+    }
     match header(&data) {
         Some(header) if header.e_type != ET_REL => sections_of(name, data, &header).map(Some),
         _ => Ok(None),
@@ -183,15 +213,7 @@ fn entry_of(entry: HostEntry) -> OffloadEntry {
 }
 
 fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject, ScanError> {
-    let mut object = HostObject {
-        name,
-        data,
-        device: Vec::new(),
-        registered: Vec::new(),
-        has_entries: false,
-        entries_in_group: false,
-        bitcode_entries: None,
-    };
+    let mut object = HostObject::without_sections(name, data);
     let data = object.data.clone();
     let is_of_interest =
         |names| may_concern(names) || memchr::memmem::find(names, b"fatbin").is_some();
@@ -225,6 +247,9 @@ fn sections_of(name: String, data: Bytes, header: &Header) -> Result<HostObject,
 pub fn may_concern_devices(data: &[u8]) -> bool {
     if offlink_llvm::is_bitcode(data) {
         return embeds_device_code(data);
+    }
+    if coff::is_object(data) {
+        return may_concern(data);
     }
     header(data)
         .filter(|header| header.e_type == ET_REL)

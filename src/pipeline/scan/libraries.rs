@@ -1,66 +1,68 @@
 //! Finding what `-l` names, as the host linker will.
 
+use crate::pipeline::host::Host;
 use crate::request::LinkLine;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// Where GNU ld and lld look on x86-64 Linux after the `-L` directories
-/// (`ld --verbose | grep SEARCH_DIR` on Debian 12, less those that don't exist
-/// anywhere today).
-const DEFAULT_DIRS: &[&str] = &[
-    "/usr/local/lib/x86_64-linux-gnu",
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/local/lib64",
-    "/lib64",
-    "/usr/lib64",
-    "/usr/local/lib",
-    "/lib",
-    "/usr/lib",
-];
-
-/// The file that `-l<name>` means: in each directory the shared library goes
-/// before the static one, unless `-Bstatic` holds; `:file` is a file name.
-pub fn find(name: &OsStr, prefer_static: bool, line: &LinkLine) -> Option<PathBuf> {
-    let candidates: Vec<OsString> = match crate::options::strip_prefix(name, ":") {
-        Some(file) => vec![file.to_owned()],
-        None if prefer_static => vec![file_name(name, ".a")],
-        None => vec![file_name(name, ".so"), file_name(name, ".a")],
-    };
-    search_dirs(line)
-        .flat_map(|dir| candidates.iter().map(move |file| dir.join(file)))
-        .find(|path| path.is_file())
+/// The places where the linker looks for libraries.
+#[derive(Debug)]
+pub struct Libraries<'a> {
+    line: &'a LinkLine,
+    /// The linker's own, behind those of the line.
+    default_dirs: Vec<PathBuf>,
 }
 
-/// The file that a linker script means: beside the script, in the working
-/// directory, then where libraries are. One with an absolute path is below the
-/// sysroot if the script is (GNU ld manual, "Commands Dealing with Files").
-pub fn find_for_script(file: &Path, script: &Path, line: &LinkLine) -> Option<PathBuf> {
-    let sysroot = line.sysroot.as_deref();
-    if file.is_absolute() {
-        let root = sysroot.filter(|root| script.starts_with(root));
-        let path = root.map_or_else(|| file.into(), |root| below(root, file));
-        return path.is_file().then_some(path);
+impl<'a> Libraries<'a> {
+    /// The places of a line that links for `host`.
+    pub fn new(line: &'a LinkLine, host: &Host) -> Self {
+        Self {
+            line,
+            default_dirs: host.library_dirs(),
+        }
     }
-    let path = below_sysroot(file, sysroot);
-    [script.with_file_name(&path), path]
-        .into_iter()
-        .chain(search_dirs(line).map(|dir| dir.join(file)))
-        .find(|path| path.is_file())
-}
 
-/// The directories of the line, then the linker's own.
-fn search_dirs(line: &LinkLine) -> impl Iterator<Item = PathBuf> {
-    let sysroot = line.sysroot.as_deref();
-    let named = line
-        .search_dirs
-        .iter()
-        .map(move |dir| below_sysroot(dir, sysroot));
-    let defaults = DEFAULT_DIRS.iter().map(move |dir| match sysroot {
-        Some(root) => below(root, Path::new(dir)),
-        None => PathBuf::from(dir),
-    });
-    named.chain(defaults)
+    /// The file that `-l<name>` means: in each directory the shared library goes
+    /// before the static one, unless `-Bstatic` holds; `:file` is a file name.
+    pub fn find(&self, name: &OsStr, prefer_static: bool) -> Option<PathBuf> {
+        let candidates: Vec<OsString> = match crate::options::strip_prefix(name, ":") {
+            Some(file) => vec![file.to_owned()],
+            None if prefer_static => vec![file_name(name, ".a")],
+            None => vec![file_name(name, ".so"), file_name(name, ".a")],
+        };
+        self.dirs()
+            .flat_map(|dir| candidates.iter().map(move |file| dir.join(file)))
+            .find(|path| path.is_file())
+    }
+
+    /// The file that a linker script means: beside the script, in the working
+    /// directory, then where libraries are. One with an absolute path is below the
+    /// sysroot if the script is (GNU ld manual, "Commands Dealing with Files").
+    pub fn find_for_script(&self, file: &Path, script: &Path) -> Option<PathBuf> {
+        let sysroot = self.line.sysroot.as_deref();
+        if file.is_absolute() {
+            let root = sysroot.filter(|root| script.starts_with(root));
+            let path = root.map_or_else(|| file.into(), |root| below(root, file));
+            return path.is_file().then_some(path);
+        }
+        let path = below_sysroot(file, sysroot);
+        [script.with_file_name(&path), path]
+            .into_iter()
+            .chain(self.dirs().map(|dir| dir.join(file)))
+            .find(|path| path.is_file())
+    }
+
+    /// The directories of the line, then the linker's own.
+    fn dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let sysroot = self.line.sysroot.as_deref();
+        let named = self.line.search_dirs.iter();
+        let named = named.map(move |dir| below_sysroot(dir, sysroot));
+        let defaults = self.default_dirs.iter().map(move |dir| match sysroot {
+            Some(root) => below(root, dir),
+            None => dir.clone(),
+        });
+        named.chain(defaults)
+    }
 }
 
 fn file_name(library: &OsStr, extension: &str) -> OsString {
@@ -89,6 +91,11 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::host::DEFAULT_HOST;
+
+    fn at_host(line: &LinkLine) -> Libraries<'_> {
+        Libraries::new(line, &Host::of_triple(DEFAULT_HOST))
+    }
 
     #[test]
     fn shared_before_static_unless_told() {
@@ -100,11 +107,17 @@ mod tests {
             search_dirs: vec![dir.path().into()],
             ..LinkLine::default()
         };
-        assert_eq!(find("x".as_ref(), false, &line), Some(at("libx.so")));
-        assert_eq!(find("x".as_ref(), true, &line), Some(at("libx.a")));
-        assert_eq!(find(":libx.a".as_ref(), false, &line), Some(at("libx.a")));
         assert_eq!(
-            find("offlink-has-no-such-library".as_ref(), false, &line),
+            at_host(&line).find("x".as_ref(), false),
+            Some(at("libx.so"))
+        );
+        assert_eq!(at_host(&line).find("x".as_ref(), true), Some(at("libx.a")));
+        assert_eq!(
+            at_host(&line).find(":libx.a".as_ref(), false),
+            Some(at("libx.a"))
+        );
+        assert_eq!(
+            at_host(&line).find("offlink-has-no-such-library".as_ref(), false),
             None
         );
     }
@@ -120,6 +133,6 @@ mod tests {
             sysroot: Some(dir.path().into()),
             ..LinkLine::default()
         };
-        assert_eq!(find("y".as_ref(), false, &line), Some(library));
+        assert_eq!(at_host(&line).find("y".as_ref(), false), Some(library));
     }
 }

@@ -2,12 +2,14 @@
 //! without LLVM and without reading more of a file than its section headers.
 
 pub mod archive;
+pub mod coff;
 pub mod containers;
 pub mod contents;
 pub mod host_object;
 pub mod libraries;
 mod linker_script;
 
+use super::host::Host;
 use crate::device_input::DeviceInput;
 use crate::image_argument::ImageArgument;
 use crate::mapped_file::{self, ReadError};
@@ -16,6 +18,7 @@ use archive::{Archive, is_archive};
 use containers::{container, is_container, offload_binary};
 use contents::Contents;
 use host_object::HostObject;
+use libraries::Libraries;
 use offlink_bundle::offload_binary::{self, ParseError};
 use offlink_bundle::{fatbin, hip_bundle};
 use offlink_llvm::BitcodeError;
@@ -130,15 +133,16 @@ impl Scanned {
 ///
 /// # Errors
 /// [`ScanError`] when a file that concerns devices is damaged.
-pub fn scan(line: &LinkLine, images: &[ImageArgument]) -> Result<Scanned, ScanError> {
+pub fn scan(line: &LinkLine, images: &[ImageArgument], host: &Host) -> Result<Scanned, ScanError> {
+    let libraries = Libraries::new(line, host);
     let mut scanned = Scanned::default();
     for input in &line.inputs {
         let path = match &input.name {
             InputName::File(path) => Some(path.clone()),
-            InputName::Library(name) => libraries::find(name, input.prefer_static, line),
+            InputName::Library(name) => libraries.find(name, input.prefer_static),
         };
         if let Some(path) = path.filter(|path| path.is_file()) {
-            scanned.add_file(&path, input, line, 0)?;
+            scanned.add_file(&path, input, &libraries, 0)?;
         }
     }
     for image in images {
@@ -201,7 +205,7 @@ impl Scanned {
         &mut self,
         path: &Path,
         input: &Input,
-        line: &LinkLine,
+        libraries: &Libraries<'_>,
         depth: usize,
     ) -> Result<(), ScanError> {
         // Shared libraries are large and many, and hold nothing of interest yet.
@@ -220,8 +224,8 @@ impl Scanned {
         if let Some(names) = linker_script::inputs(&data).filter(|_| depth < MAX_DEPTH) {
             for name in names {
                 let named = match &name {
-                    InputName::File(file) => libraries::find_for_script(file, path, line),
-                    InputName::Library(name) => libraries::find(name, input.prefer_static, line),
+                    InputName::File(file) => libraries.find_for_script(file, path),
+                    InputName::Library(name) => libraries.find(name, input.prefer_static),
                 };
                 if let Some(named) = named {
                     // The script is the host linker's in any case.
@@ -230,7 +234,7 @@ impl Scanned {
                         arguments,
                         ..input.clone()
                     };
-                    self.add_file(&named, &input, line, depth + 1)?;
+                    self.add_file(&named, &input, libraries, depth + 1)?;
                 }
             }
             return Ok(());

@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use goblin::elf::header::{EM_AARCH64, EM_X86_64, ET_DYN, ET_EXEC};
+use goblin::elf::header::{EM_AARCH64, EM_PPC64, EM_RISCV, EM_X86_64, ET_DYN, ET_EXEC};
 use goblin::elf::reloc::{
-    R_AARCH64_ABS64, R_AARCH64_RELATIVE, R_X86_64_64, R_X86_64_RELATIVE, Reloc,
+    R_AARCH64_ABS64, R_AARCH64_RELATIVE, R_PPC64_ADDR64, R_PPC64_RELATIVE, R_RISCV_64,
+    R_RISCV_RELATIVE, R_X86_64_64, R_X86_64_RELATIVE, Reloc,
 };
 use goblin::elf::section_header::{SHF_ALLOC, SHN_UNDEF, SHT_RELA};
 
-use super::{Error, NAME_OFFSET, OffloadEntry, open, split, text};
+use super::{Error, NAME_OFFSET, OffloadEntry, coff, open, split, text};
 use crate::elf::{Elf, Segment, string_at};
 use crate::host_object::ENTRIES_SECTION;
 
-/// Reads the offload entries of a linked ELF program or shared library, in
-/// file order.
+/// Reads the offload entries of a linked ELF or PE program or shared library,
+/// in file order.
 ///
 /// A pointer is what the dynamic linker will make of it: the addend of a
 /// relocation in a `SHT_RELA` section, or what stands in the file where there
@@ -24,6 +25,9 @@ use crate::host_object::ENTRIES_SECTION;
 /// # Errors
 /// [`Error`]; an entry whose name can't be read is named by its position.
 pub fn read_linked(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
+    if coff::is_linked(file) {
+        return coff::read_linked(file);
+    }
     let elf = open(file)?;
     if ![ET_EXEC, ET_DYN].contains(&elf.header.e_type) {
         let expected = "a linked program or shared library";
@@ -69,6 +73,8 @@ pub fn read_linked(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
 fn relocated(elf: &Elf<'_>, range: Range<u64>) -> Result<HashMap<u64, u64>, Error> {
     let (relative, absolute) = match elf.header.e_machine {
         EM_AARCH64 => (R_AARCH64_RELATIVE, R_AARCH64_ABS64),
+        EM_PPC64 => (R_PPC64_RELATIVE, R_PPC64_ADDR64),
+        EM_RISCV => (R_RISCV_RELATIVE, R_RISCV_64),
         EM_X86_64 => (R_X86_64_RELATIVE, R_X86_64_64),
         _ => return Ok(HashMap::new()),
     };

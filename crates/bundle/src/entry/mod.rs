@@ -4,6 +4,7 @@
 //! The layout is that of LLVM 21 and newer (and of main of autumn 2026), seen
 //! in objects of clang 22.1.8: 56 bytes in section `llvm_offload_entries`.
 
+mod coff;
 mod linked;
 mod object;
 
@@ -78,6 +79,9 @@ pub enum Error {
     /// The file is not an ELF file, or a broken one.
     #[error(transparent)]
     Elf(#[from] ElfError),
+    /// The file is a broken COFF object or PE file.
+    #[error(transparent)]
+    Coff(#[from] ::object::read::Error),
     /// The file is of another class or byte order, whose entries differ.
     #[error("offload entries are read from 64-bit little endian ELF files only")]
     NotElf64Le,
@@ -109,11 +113,18 @@ pub enum Error {
     },
 }
 
-/// Reads the offload entries of an ELF file of any type, in file order.
+/// Reads the offload entries of an ELF, COFF or PE file of any type, in file
+/// order.
 ///
 /// # Errors
 /// As [`read_object`] and [`read_linked`].
 pub fn read(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
+    if coff::is_coff(file) && !coff::is_linked(file) {
+        return coff::read_object(file);
+    }
+    if coff::is_linked(file) {
+        return coff::read_linked(file);
+    }
     if Elf::parse(file)?.header.e_type == ET_REL {
         read_object(file)
     } else {
@@ -121,8 +132,8 @@ pub fn read(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
     }
 }
 
-/// The sum of the sizes, in bytes, of the sections of offload entries in an ELF
-/// file of any type; zero when it has none.
+/// The sum of the sizes, in bytes, of the sections of offload entries in an ELF,
+/// COFF or PE file of any type; zero when it has none.
 ///
 /// What the linker made of these sections is as large as the sum over its
 /// inputs, unless it lost some.
@@ -130,6 +141,9 @@ pub fn read(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
 /// # Errors
 /// [`Error`] when there are no section headers or they can't be read.
 pub fn entries_size(file: &[u8]) -> Result<u64, Error> {
+    if coff::is_coff(file) {
+        return coff::entries_size(file);
+    }
     let elf = Elf::parse(file)?;
     if elf.sections.is_empty() {
         return Err(Error::NoSectionHeaders);
@@ -141,12 +155,15 @@ pub fn entries_size(file: &[u8]) -> Result<u64, Error> {
     Ok(sizes.fold(0, u64::saturating_add))
 }
 
-/// The name of a section with entries of the layout before LLVM 21, if the ELF
-/// file has one: such an object has to be compiled anew.
+/// The name of a section with entries of the layout before LLVM 21, if an ELF
+/// file has one (in COFF objects they are not looked for): such an object has to be compiled anew.
 ///
 /// # Errors
 /// [`Error`] when the section headers can't be read.
 pub fn legacy_entries(file: &[u8]) -> Result<Option<&'static str>, Error> {
+    if coff::is_coff(file) {
+        return Ok(None);
+    }
     let elf = Elf::parse(file)?;
     for name in LEGACY_SECTIONS {
         let sections = elf.named(name)?;

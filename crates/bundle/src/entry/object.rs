@@ -6,11 +6,11 @@ use goblin::elf::header::ET_REL;
 use goblin::elf::section_header::{SHN_UNDEF, SHT_RELA};
 use goblin::elf::sym::STT_SECTION;
 
-use super::{Error, NAME_OFFSET, OffloadEntry, open, split, text};
+use super::{Error, NAME_OFFSET, OffloadEntry, coff, open, split, text};
 use crate::elf::{Elf, Symbols, string_at};
 use crate::host_object::ENTRIES_SECTION;
 
-/// Reads the offload entries of a relocatable ELF object, in file order.
+/// Reads the offload entries of a relocatable ELF or COFF object, in file order.
 ///
 /// Without a section `llvm_offload_entries` only the section headers are read.
 /// Entries that are all zero are padding and left out.
@@ -18,6 +18,9 @@ use crate::host_object::ENTRIES_SECTION;
 /// # Errors
 /// [`Error`]; an entry whose name can't be read is named by its position.
 pub fn read_object(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
+    if coff::is_coff(file) {
+        return coff::read_object(file);
+    }
     let elf = open(file)?;
     if elf.header.e_type != ET_REL {
         let expected = "a relocatable object";

@@ -55,6 +55,18 @@ fn reads_linked_files_however_their_pointers_are_relocated() {
 }
 
 #[test]
+fn reads_files_of_windows() {
+    let (object, library) = (fixture!("entries.obj"), fixture!("linked.dll"));
+    assert_eq!(read_object(object).unwrap(), alpha_and_beta());
+    assert_eq!(read_linked(library).unwrap(), alpha_and_beta());
+    for file in [object, library] {
+        assert_eq!(entries_size(file).unwrap(), 112);
+        assert_eq!(legacy_entries(file).unwrap(), None);
+    }
+    assert!(matches!(read_object(library), Err(Error::Coff(_))));
+}
+
+#[test]
 fn a_file_without_section_headers_is_refused() {
     let file = fixture!("linked-no-sections");
     assert!(matches!(read_linked(file), Err(Error::NoSectionHeaders)));
@@ -148,7 +160,13 @@ fn a_section_that_is_no_whole_number_of_entries_is_refused() {
 
 #[test]
 fn no_input_makes_the_readers_panic() {
-    for file in [OBJECT, fixture!("linked-pie"), fixture!("linked-relr.so")] {
+    for file in [
+        OBJECT,
+        fixture!("linked-pie"),
+        fixture!("linked-relr.so"),
+        fixture!("entries.obj"),
+        fixture!("linked.dll"),
+    ] {
         let read_all = |bytes: &[u8]| {
             let _ = read_object(bytes);
             let _ = read_linked(bytes);

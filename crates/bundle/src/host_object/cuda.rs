@@ -1,9 +1,11 @@
 //! Registration with the CUDA runtime.
 
 use std::io::Write;
+use std::path::Path;
 
 use super::embedded::{self, Place};
-use super::{Error, HostTarget};
+use super::source::{self, Blob};
+use super::{Error, HostTarget, Platform};
 
 /// The section is the one where NVIDIA's tools look. The alignment is LLVM's;
 /// NVIDIA's own fatbinary asks for 8.
@@ -34,4 +36,16 @@ const PLACE: Place = Place {
 /// may have been written by then.
 pub fn write(host: HostTarget, fatbin: &[u8], out: &mut impl Write) -> Result<(), Error> {
     embedded::write(host, host.cuda_template(), &PLACE, fatbin, out)
+}
+
+/// The C source of that object for any platform. It takes the fatbin from `file`
+/// when it is compiled with [`Platform::compiler_flags`].
+pub fn source(platform: Platform, file: &Path) -> String {
+    let blob = Blob {
+        section: PLACE.section,
+        elf_type: "progbits",
+        alignment: PLACE.alignment,
+        symbol: PLACE.symbol,
+    };
+    source::whole(platform, source::CUDA, &blob, file)
 }

@@ -1,9 +1,11 @@
 //! Registration with the HIP runtime.
 
 use std::io::Write;
+use std::path::Path;
 
 use super::embedded::{self, Place};
-use super::{Error, HostTarget};
+use super::source::{self, Blob};
+use super::{Error, HostTarget, Platform};
 
 /// The HIP runtime maps the bundle from the program's file where it starts a
 /// page; clang aligns it so too when it embeds one itself (22.1.8, without
@@ -31,4 +33,16 @@ const PLACE: Place = Place {
 /// may have been written by then.
 pub fn write(host: HostTarget, bundle: &[u8], out: &mut impl Write) -> Result<(), Error> {
     embedded::write(host, host.hip_template(), &PLACE, bundle, out)
+}
+
+/// The C source of that object for any platform. It takes the bundle from `file`
+/// when it is compiled with [`Platform::compiler_flags`].
+pub fn source(platform: Platform, file: &Path) -> String {
+    let blob = Blob {
+        section: PLACE.section,
+        elf_type: "progbits",
+        alignment: PLACE.alignment,
+        symbol: PLACE.symbol,
+    };
+    source::whole(platform, source::HIP, &blob, file)
 }

@@ -8,21 +8,27 @@
 //! `atexit`. All symbols that it defines are local, so that several such
 //! objects, of one kind or of several, fit into one program.
 //!
-//! Each kind has a module with a `write`: [`openmp`], [`cuda`], [`hip`].
+//! Each kind has a module with a `write`: [`openmp`], [`cuda`], [`hip`]. For hosts
+//! that this crate has no compiled code for ([`HostTarget`]), a `source` beside it
+//! gives the object as C source, which a compiler of the user makes into it.
 
 pub mod cuda;
 mod embedded;
 mod entries;
+mod flags;
 pub mod hip;
 mod host;
 pub mod openmp;
+mod platform;
 mod relocatable;
+mod source;
 mod template;
 
 use std::io;
 
 pub(crate) use entries::SHF_GNU_RETAIN;
 pub use host::{HostTarget, UnsupportedHost};
+pub use platform::{Format, Platform, is_big_coff_object};
 
 use crate::elf::ElfError;
 use crate::offload_binary::WriteError;

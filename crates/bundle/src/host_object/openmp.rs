@@ -3,11 +3,13 @@
 
 use std::borrow::Cow;
 use std::io::Write;
+use std::path::Path;
 
 use goblin::elf::section_header::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
 
 use super::relocatable::{Relocatable, Relocation, Section, Symbol, SymbolId};
-use super::{Error, HostTarget, entries, template};
+use super::source::{self, Blob};
+use super::{Error, HostTarget, Platform, entries, template};
 use crate::offload_binary::{self, Encoded, Image};
 
 /// The name by which `runtime/openmp.c` refers to the descriptor.
@@ -60,18 +62,7 @@ fn write_with(
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let count = i32::try_from(images.len()).map_err(|_| Error::TooMany(images.len()))?;
-    let binaries = images
-        .iter()
-        .enumerate()
-        .map(|(index, image)| {
-            Encoded::version_1(image).map_err(|source| Error::Image {
-                index,
-                triple: image.triple().to_owned(),
-                arch: image.arch().to_owned(),
-                source,
-            })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
+    let binaries = binaries(images)?;
 
     let mut object = Relocatable::new(host.machine());
     let tables = object.add_section(Section {
@@ -124,6 +115,73 @@ fn write_with(
     }
     object.add_stack_note();
     object.write(out)
+}
+
+/// The C source of that object for any platform. It takes the offload binaries
+/// from `file`, which holds what [`offload_binary::write()`] makes of `images` in
+/// version 1, when it is compiled with [`Platform::compiler_flags`].
+///
+/// # Errors
+/// [`Error::Image`] for an image that does not fit into an offload binary, and
+/// [`Error::TooMany`].
+pub fn source(platform: Platform, images: &[Image<'_>], file: &Path) -> Result<String, Error> {
+    let section_type = format!("{:#x}", offload_binary::SECTION_TYPE);
+    source_with(
+        platform,
+        images,
+        (offload_binary::SECTION_NAME, &section_type),
+        file,
+    )
+}
+
+/// As [`source()`], for what [`write_for_relocatable_link`] writes.
+///
+/// # Errors
+/// As [`source()`].
+pub fn source_for_relocatable_link(
+    platform: Platform,
+    images: &[Image<'_>],
+    file: &Path,
+) -> Result<String, Error> {
+    source_with(platform, images, (RELOCATABLE_SECTION, "progbits"), file)
+}
+
+fn source_with(
+    platform: Platform,
+    images: &[Image<'_>],
+    (section, elf_type): (&str, &str),
+    file: &Path,
+) -> Result<String, Error> {
+    i32::try_from(images.len()).map_err(|_| Error::TooMany(images.len()))?;
+    let mut source = "#define IMAGES".to_owned();
+    let mut start = 0;
+    for binary in binaries(images)? {
+        let image = start + binary.head.len() as u64;
+        let end = image + binary.image_size();
+        source += &format!(" IMAGE({image}, {end})");
+        start += binary.size as u64;
+    }
+    let blob = Blob {
+        section,
+        elf_type,
+        alignment: offload_binary::ALIGNMENT as u64,
+        symbol: "offlink_openmp_images",
+    };
+    source += "\n";
+    source += &source::whole(platform, source::OPENMP, &blob, file);
+    Ok(source)
+}
+
+fn binaries<'a>(images: &'a [Image<'_>]) -> Result<Vec<Encoded<'a>>, Error> {
+    let encoded = |(index, image): (usize, &'a Image<'_>)| {
+        Encoded::version_1(image).map_err(|source| Error::Image {
+            index,
+            triple: image.triple().to_owned(),
+            arch: image.arch().to_owned(),
+            source,
+        })
+    };
+    images.iter().enumerate().map(encoded).collect()
 }
 
 /// The descriptor and the images behind it; the pointers are relocations.

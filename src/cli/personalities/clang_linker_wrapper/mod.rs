@@ -5,7 +5,7 @@
 mod device_argument;
 mod product;
 
-use super::{cc::is_lld, ld};
+use super::{cc::is_lld, ld, lld_link};
 use crate::cli::{Command, UsageError, help};
 use crate::device_setting::{Change, DeviceSetting};
 use crate::options::{Emit, Options, split_once, strip_prefix};
@@ -254,7 +254,11 @@ impl Reader {
         if let Some(trace) = &mut self.wrapper.time_trace {
             trace.granularity = self.granularity;
         }
-        let mut request: Request = ld::parse(line, options)?;
+        let mut request: Request = if self.host_triple.as_deref().is_some_and(is_windows) {
+            lld_link::parse(line, options)?
+        } else {
+            ld::parse(line, options)?
+        };
         self.wrapper.product = self.product.check(&request.arguments)?;
         let host_linker = request.options.device.tools.host_linker.as_deref();
         request.line.names_lld |= host_linker.is_some_and(is_lld);
@@ -262,6 +266,10 @@ impl Reader {
         request.wrapper = self.wrapper;
         Ok(Command::Link(Box::new(request)))
     }
+}
+
+fn is_windows(triple: &str) -> bool {
+    triple.contains("-windows-msvc")
 }
 
 /// `N` or `jobserver`; the latter leaves the number to offlink.

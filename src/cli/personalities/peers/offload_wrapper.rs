@@ -8,9 +8,9 @@ use crate::cli::help;
 use crate::cli::verbs::wrap;
 use crate::options::Options;
 use crate::pipeline::bundle::Described;
-use crate::pipeline::register;
+use crate::pipeline::host::DEFAULT_HOST;
 use crate::request::OutputKind;
-use crate::{Error, mapped_file, report};
+use crate::{Error, report};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ const KINDS: &str = "openmp, cuda or hip";
 ///
 /// # Errors
 /// [`Error`] when files can't be read or written or the line makes no sense.
-pub fn run(arguments: Vec<OsString>, _: Options) -> Result<(), Error> {
+pub fn run(arguments: Vec<OsString>, options: Options) -> Result<(), Error> {
     let tables = [TABLE, OF_EVERY_LLVM_TOOL];
     let line = PeerLine::read(&tables, arguments)?;
     if line.has("version") {
@@ -52,19 +52,15 @@ pub fn run(arguments: Vec<OsString>, _: Options) -> Result<(), Error> {
     let kind = line.text("kind").ok_or(PeerError::Missing("--kind"))?;
     let output = line.last("o").ok_or(PeerError::Missing("-o FILE"))?;
     let host = line.text("triple");
-    let host = host.as_deref().unwrap_or(register::DEFAULT_HOST);
+    let host = host.as_deref().unwrap_or(DEFAULT_HOST);
     match (kind.as_str(), line.inputs.as_slice()) {
         (_, []) => Err(PeerError::Missing("the file to wrap").into()),
-        ("openmp", files) => wrap_openmp(files, host, Path::new(output)),
+        ("openmp", files) => wrap_openmp(files, host, &options, Path::new(output)),
         ("cuda" | "hip", [file]) => {
             let kind = OffloadKind::from_name(&kind);
-            let container = mapped_file::map(Path::new(file))?;
-            Ok(register::write_container(
-                kind,
-                &container,
-                host,
-                Path::new(output),
-            )?)
+            wrap::for_host(host, &options, |registrar| {
+                Ok(registrar.write_container(kind, Path::new(file), Path::new(output))?)
+            })
         }
         ("cuda" | "hip", _) => {
             let message = "a program of CUDA or HIP has a single fatbin or bundle";
@@ -80,12 +76,18 @@ pub fn run(arguments: Vec<OsString>, _: Options) -> Result<(), Error> {
 }
 
 /// All images of all files: the peer takes the first of each file.
-fn wrap_openmp(files: &[OsString], host: &str, output: &Path) -> Result<(), Error> {
+fn wrap_openmp(
+    files: &[OsString],
+    host: &str,
+    options: &Options,
+    output: &Path,
+) -> Result<(), Error> {
     let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     let inputs = wrap::images_of(&files)?;
     let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
-    let output_kind = OutputKind::Executable;
-    Ok(register::write_openmp(&images, host, output_kind, output)?)
+    wrap::for_host(host, options, |registrar| {
+        Ok(registrar.write_openmp(&images, OutputKind::Executable, output)?)
+    })
 }
 
 #[cfg(test)]
