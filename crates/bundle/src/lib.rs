@@ -7,6 +7,7 @@
 //! - [`image`]: what a device image is and which symbols it defines.
 //! - [`fatbin`]: NVIDIA's container of cubins and PTX.
 //! - [`hip_bundle`]: the container of HIP's device images, compressed or not.
+//! - [`sycl_symbols`]: the names of kernels beside a SYCL image.
 //! - [`host_object`]: the relocatable object that carries device images into a
 //!   host program and registers them with the offload runtime.
 //! - [`seal`]: what makes the result of a relocatable link keep its images and
@@ -22,6 +23,7 @@ pub mod host_object;
 pub mod image;
 pub mod offload_binary;
 pub mod seal;
+pub mod sycl_symbols;
 mod zstd_frame;
 
 pub use elf::ElfError;

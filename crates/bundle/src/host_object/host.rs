@@ -79,6 +79,22 @@ impl HostTarget {
         }
     }
 
+    /// The compiled `runtime/sycl_descriptor.c`; empty when this build has none.
+    pub(super) fn sycl_descriptor_template(self) -> &'static [u8] {
+        match self {
+            HostTarget::X86_64Linux => {
+                include_bytes!(concat!(env!("OUT_DIR"), "/sycl_descriptor.o"))
+            }
+        }
+    }
+
+    /// The compiled `runtime/sycl_binary.c`; empty when this build has none.
+    pub(super) fn sycl_binary_template(self) -> &'static [u8] {
+        match self {
+            HostTarget::X86_64Linux => include_bytes!(concat!(env!("OUT_DIR"), "/sycl_binary.o")),
+        }
+    }
+
     /// `e_machine` of the host's objects.
     pub(super) fn machine(self) -> u16 {
         match self {

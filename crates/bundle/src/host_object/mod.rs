@@ -4,16 +4,18 @@
 //! writing an object is copying that code, adding the images as a section and
 //! the tables that point at them. The contents are those that LLVM 22.1.8's
 //! clang-linker-wrapper gives its wrapper object of the same kind: a constructor
-//! of priority 101 registers the images and leaves unregistering them to
-//! `atexit`. All symbols that it defines are local, so that several such
+//! registers the images and, but for SYCL, leaves unregistering them to `atexit`.
+//! All symbols that it defines are local, so that several such
 //! objects, of one kind or of several, fit into one program.
 //!
-//! Each kind has a module with a `write`: [`openmp`], [`cuda`], [`hip`]. For hosts
-//! that this crate has no compiled code for ([`HostTarget`]), a `source` beside it
-//! gives the object as C source, which a compiler of the user makes into it.
+//! Each kind has a module with a `write`: [`openmp`], [`cuda`], [`hip`], [`sycl`].
+//! For hosts that this crate has no compiled code for ([`HostTarget`]), a `source`
+//! beside it gives the object as C source, which a compiler of the user makes into
+//! it; SYCL has none.
 
 pub mod cuda;
 mod embedded;
+mod embedded_images;
 mod entries;
 mod flags;
 pub mod hip;
@@ -22,6 +24,7 @@ pub mod openmp;
 mod platform;
 mod relocatable;
 mod source;
+pub mod sycl;
 mod template;
 
 use std::io;
@@ -31,7 +34,7 @@ pub use host::{HostTarget, UnsupportedHost};
 pub use platform::{Format, Platform, is_big_coff_object};
 
 use crate::elf::ElfError;
-use crate::offload_binary::WriteError;
+use crate::offload_binary::{ParseError, WriteError};
 
 /// The section that offload entries stand in since LLVM 21.
 pub(crate) const ENTRIES_SECTION: &str = "llvm_offload_entries";
@@ -51,6 +54,9 @@ pub enum Error {
         /// What is wrong with it.
         source: WriteError,
     },
+    /// The images can't be taken out of their container.
+    #[error("cannot read the offload binary to be registered: {0}")]
+    Binary(#[from] ParseError),
     /// There are more images than the descriptor can count.
     #[error("{0} device images are more than one host object can register")]
     TooMany(usize),

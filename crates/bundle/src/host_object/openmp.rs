@@ -9,8 +9,8 @@ use goblin::elf::section_header::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
 
 use super::relocatable::{Relocatable, Relocation, Section, Symbol, SymbolId};
 use super::source::{self, Blob};
-use super::{Error, HostTarget, Platform, entries, template};
-use crate::offload_binary::{self, Encoded, Image};
+use super::{Error, HostTarget, Platform, embedded_images, entries, template};
+use crate::offload_binary::{self, Image};
 
 /// The name by which `runtime/openmp.c` refers to the descriptor.
 const DESCRIPTOR: &str = "offlink_openmp_descriptor";
@@ -37,8 +37,7 @@ pub const RELOCATABLE_SECTION: &str = ".llvm.offloading.relocatable";
 /// # Errors
 /// [`Error`]; part of the object may have been written by then.
 pub fn write(host: HostTarget, images: &[Image<'_>], out: &mut impl Write) -> Result<(), Error> {
-    let section = (offload_binary::SECTION_NAME, offload_binary::SECTION_TYPE);
-    write_with(host, images, section, out)
+    write_with(host, images, embedded_images::SECTION, out)
 }
 
 /// As [`write()`], for a relocatable link, whose result is to be sealed
@@ -58,11 +57,11 @@ pub fn write_for_relocatable_link(
 fn write_with(
     host: HostTarget,
     images: &[Image<'_>],
-    section: (&'static str, u32),
+    section: embedded_images::NameAndType,
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let count = i32::try_from(images.len()).map_err(|_| Error::TooMany(images.len()))?;
-    let binaries = binaries(images)?;
+    let binaries = embedded_images::encode(images)?;
 
     let mut object = Relocatable::new(host.machine());
     let tables = object.add_section(Section {
@@ -89,7 +88,10 @@ fn write_with(
     ));
     entries::add_section(&mut object);
     let entries = entries::add_ends(&mut object);
-    let bounds = add_images(&mut object, &binaries, section);
+    let embedded = embedded_images::add(&mut object, &binaries, section, |index| match index {
+        0 => ".omp_offloading.device_image".to_owned(),
+        _ => format!(".omp_offloading.device_image.{index}"),
+    });
 
     let mut point = |offset: u64, symbol: SymbolId, addend: i64| {
         let kind = host.absolute_relocation();
@@ -106,10 +108,10 @@ fn write_with(
     point(8, device_images, 0);
     point(16, entries.start, 0);
     point(24, entries.stop, 0);
-    for (index, (image, size)) in bounds.into_iter().enumerate() {
+    for (index, image) in embedded.into_iter().enumerate() {
         let row = DESCRIPTOR_SIZE + index as u64 * DEVICE_IMAGE_SIZE;
-        point(row, image, 0);
-        point(row + 8, image, size);
+        point(row, image.symbol, 0);
+        point(row + 8, image.symbol, image.size);
         point(row + 16, entries.start, 0);
         point(row + 24, entries.stop, 0);
     }
@@ -155,7 +157,7 @@ fn source_with(
     i32::try_from(images.len()).map_err(|_| Error::TooMany(images.len()))?;
     let mut source = "#define IMAGES".to_owned();
     let mut start = 0;
-    for binary in binaries(images)? {
+    for binary in embedded_images::encode(images)? {
         let image = start + binary.head.len() as u64;
         let end = image + binary.image_size();
         source += &format!(" IMAGE({image}, {end})");
@@ -172,62 +174,10 @@ fn source_with(
     Ok(source)
 }
 
-fn binaries<'a>(images: &'a [Image<'_>]) -> Result<Vec<Encoded<'a>>, Error> {
-    let encoded = |(index, image): (usize, &'a Image<'_>)| {
-        Encoded::version_1(image).map_err(|source| Error::Image {
-            index,
-            triple: image.triple().to_owned(),
-            arch: image.arch().to_owned(),
-            source,
-        })
-    };
-    images.iter().enumerate().map(encoded).collect()
-}
-
 /// The descriptor and the images behind it; the pointers are relocations.
 fn tables(count: i32) -> Vec<u8> {
     let size = DESCRIPTOR_SIZE + u64::from(count.unsigned_abs()) * DEVICE_IMAGE_SIZE;
     let mut bytes = count.to_le_bytes().to_vec();
     bytes.resize(size as usize, 0);
     bytes
-}
-
-/// Adds the offload binaries; returns each image's symbol and size in bytes.
-fn add_images<'a>(
-    object: &mut Relocatable<'a>,
-    binaries: &'a [Encoded<'a>],
-    (name, kind): (&'static str, u32),
-) -> Vec<(SymbolId, i64)> {
-    let mut pieces = Vec::new();
-    for binary in binaries {
-        pieces.push(Cow::Borrowed(binary.head.as_slice()));
-        pieces.extend(binary.after_head().map(Cow::Borrowed));
-    }
-    if pieces.is_empty() {
-        return Vec::new();
-    }
-    let section = object.add_section(Section {
-        name: Cow::Borrowed(name.as_bytes()),
-        kind,
-        flags: u64::from(SHF_ALLOC),
-        alignment: offload_binary::ALIGNMENT as u64,
-        entry_size: 0,
-        pieces,
-        relocations: Vec::new(),
-    });
-    let mut start = 0;
-    let mut bounds = Vec::new();
-    for (index, binary) in binaries.iter().enumerate() {
-        let name = match index {
-            0 => ".omp_offloading.device_image".to_owned(),
-            _ => format!(".omp_offloading.device_image.{index}"),
-        };
-        let size = binary.image_size();
-        let address = start + binary.head.len() as u64;
-        let symbol = object.add_symbol(Symbol::local(name, section, address, size));
-        // No slice is larger than `isize::MAX`.
-        bounds.push((symbol, size as i64));
-        start += binary.size as u64;
-    }
-    bounds
 }

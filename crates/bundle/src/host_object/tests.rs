@@ -3,7 +3,7 @@ use goblin::elf::sym::STB_LOCAL;
 
 use super::*;
 use crate::elf::{Elf, Symbols};
-use crate::offload_binary::{self, Image, ImageKind, OffloadKind};
+use crate::offload_binary::{self, Image, ImageKind, OffloadKind, Version};
 
 const HOST: HostTarget = HostTarget::X86_64Linux;
 
@@ -186,6 +186,29 @@ fn the_code_keeps_what_programs_need_and_nothing_else() {
             );
         }
     }
+}
+
+#[test]
+fn sycl_objects_define_local_symbols_only_and_need_no_entries() {
+    let images = [image("", b"image")];
+    for (version, needed) in [
+        (Version::V1, &[][..]),
+        (Version::V2, &["atexit".to_owned()]),
+    ] {
+        let mut binary = Vec::new();
+        offload_binary::write(&images, version, &mut binary).unwrap();
+        let mut object = Vec::new();
+        sycl::write(HOST, &binary, &mut object).unwrap();
+        let runtime = ["__sycl_register_lib", "__sycl_unregister_lib"].map(str::to_owned);
+        assert_eq!(undefined_symbols(&object), [&runtime, needed].concat());
+        let elf = Elf::parse(&object).unwrap();
+        let section = elf.named(offload_binary::SECTION_NAME).unwrap()[0];
+        assert_eq!(elf.sections[section].sh_type, offload_binary::SECTION_TYPE);
+        let found = offload_binary::parse(elf.contents(section).unwrap()).unwrap();
+        assert_eq!(found, images);
+    }
+    let error = sycl::write(HOST, b"none", &mut Vec::new()).unwrap_err();
+    assert!(matches!(error, Error::Binary(_)), "{error}");
 }
 
 #[test]

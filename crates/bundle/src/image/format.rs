@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use goblin::elf::header::{EM_X86_64, ET_REL};
+use goblin::elf::header::{EM_X86_64, ET_DYN, ET_REL};
 
+use super::spirv;
 use crate::elf::Elf;
 use crate::offload_binary;
 
@@ -11,6 +12,8 @@ use crate::offload_binary;
 pub(super) const EM_CUDA: u16 = 190;
 /// `e_machine` of AMD's images.
 pub(super) const EM_AMDGPU: u16 = 224;
+/// `e_machine` of the container that Intel's OpenMP runtime reads.
+pub(crate) const EM_INTELGT: u16 = 205;
 
 /// What sort of file a device image or an input to a device link is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +34,10 @@ pub enum ImageFormat {
     ElfRelocatable(u16),
     /// A shared library or program for the processor with this `e_machine`.
     ElfShared(u16),
+    /// A SPIR-V module.
+    SpirV,
+    /// A SPIR-V module in the container that Intel's OpenMP runtime reads.
+    OneOmp,
     /// LLVM's offload binary.
     OffloadBinary,
     /// NVIDIA's container of images.
@@ -51,6 +58,8 @@ impl ImageFormat {
             Self::Bitcode
         } else if image.starts_with(b"\x7fELF") {
             Self::detect_elf(image)
+        } else if image.starts_with(&spirv::MAGIC) {
+            Self::SpirV
         } else if image.starts_with(&offload_binary::MAGIC) {
             Self::OffloadBinary
         } else if image.starts_with(&0xba55_ed50_u32.to_le_bytes()) {
@@ -73,6 +82,7 @@ impl ImageFormat {
             (EM_CUDA, false) => Self::CubinFinal,
             (EM_AMDGPU, true) => Self::HsacoRelocatable,
             (EM_AMDGPU, false) => Self::HsacoFinal,
+            (EM_INTELGT, false) if header.e_type == ET_DYN => Self::OneOmp,
             (machine, true) => Self::ElfRelocatable(machine),
             (machine, false) => Self::ElfShared(machine),
         }
@@ -94,6 +104,8 @@ impl fmt::Display for ImageFormat {
                 write!(formatter, "relocatable ELF object of machine {machine}")
             }
             Self::ElfShared(machine) => write!(formatter, "linked ELF file of machine {machine}"),
+            Self::SpirV => formatter.write_str("SPIR-V"),
+            Self::OneOmp => formatter.write_str("SPIR-V for Intel's OpenMP"),
             Self::OffloadBinary => formatter.write_str("offload binary"),
             Self::Fatbin => formatter.write_str("CUDA fatbin"),
             Self::HipBundle => formatter.write_str("HIP bundle"),

@@ -2,13 +2,16 @@
 
 mod declare;
 mod format;
+mod one_omp;
 mod ptx;
+mod spirv;
 mod symbols;
 pub(crate) mod target;
 
 pub use declare::declare_kernels;
 pub use format::ImageFormat;
-pub use symbols::{device_symbols, kernels};
+pub use one_omp::{module_in_one_omp, one_omp};
+pub use symbols::{device_symbols, kernels, spirv_imports};
 pub use target::{ImageTarget, target};
 
 use crate::elf::ElfError;
@@ -25,6 +28,15 @@ pub enum Error {
     /// The image is a broken ELF file.
     #[error("cannot read the device image: {0}")]
     Elf(#[from] ElfError),
+    /// The image is a broken SPIR-V module.
+    #[error("cannot read the device image: malformed SPIR-V module")]
+    Spirv,
+    /// The image is too large for its container.
+    #[error("the device image is too large for its container")]
+    TooLarge,
+    /// The image looks like Intel's container, but lacks the part for SPIR-V.
+    #[error("cannot read the device image: no SPIR-V module in Intel's container")]
+    NoModule,
 }
 
 #[cfg(test)]

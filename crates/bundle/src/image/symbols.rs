@@ -6,7 +6,7 @@ use goblin::elf::section_header::{SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB};
 use goblin::elf::sym::{STB_LOCAL, STT_COMMON, STT_FUNC, STT_OBJECT, Sym};
 
 use super::format::{EM_AMDGPU, EM_CUDA};
-use super::{Error, ImageFormat, ptx};
+use super::{Error, ImageFormat, module_in_one_omp, ptx, spirv};
 use crate::elf::Elf;
 
 /// The bit of `st_other` that marks a kernel in a cubin (seen in the output of
@@ -22,7 +22,8 @@ const KERNEL_DESCRIPTOR: &str = ".kd";
 
 /// The names that `image` defines and host code may ask for: functions and
 /// variables of an ELF image, in its symbol table and its dynamic one; kernels
-/// and variables of PTX. A kernel descriptor of AMD counts by its kernel's name.
+/// and variables of PTX; entry points and exports of SPIR-V. A kernel descriptor
+/// of AMD counts by its kernel's name.
 /// Local symbols count in a cubin only, where CUDA's driver finds them too.
 ///
 /// # Errors
@@ -31,12 +32,18 @@ const KERNEL_DESCRIPTOR: &str = ".kd";
 pub fn device_symbols(image: &[u8]) -> Result<BTreeSet<String>, Error> {
     match ImageFormat::detect(image) {
         ImageFormat::Ptx => Ok(ptx::symbols(image).all),
+        ImageFormat::SpirV => {
+            let mut names = spirv::names(image)?;
+            names.kernels.append(&mut names.exports);
+            Ok(names.kernels)
+        }
+        ImageFormat::OneOmp => device_symbols(module_in_one_omp(image)?),
         format => elf_symbols(image, format, &[SHT_SYMTAB, SHT_DYNSYM], is_device_symbol),
     }
 }
 
 /// The names of the kernels that `image` defines: entry functions of a cubin or
-/// of PTX, functions with a descriptor in an AMD image, and in an image for a
+/// of PTX, entry points of SPIR-V, functions with a descriptor in an AMD image, and in an image for a
 /// CPU all functions of the dynamic symbol table, as any may be a kernel there.
 ///
 /// # Errors
@@ -44,8 +51,21 @@ pub fn device_symbols(image: &[u8]) -> Result<BTreeSet<String>, Error> {
 pub fn kernels(image: &[u8]) -> Result<BTreeSet<String>, Error> {
     match ImageFormat::detect(image) {
         ImageFormat::Ptx => Ok(ptx::symbols(image).kernels),
+        ImageFormat::SpirV => Ok(spirv::names(image)?.kernels),
+        ImageFormat::OneOmp => kernels(module_in_one_omp(image)?),
         format @ ImageFormat::ElfShared(_) => elf_symbols(image, format, &[SHT_DYNSYM], is_kernel),
         format => elf_symbols(image, format, &[SHT_SYMTAB, SHT_DYNSYM], is_kernel),
+    }
+}
+
+/// The names that a SPIR-V module uses and leaves for other modules to define.
+///
+/// # Errors
+/// [`Error::Spirv`] for anything but an intact module.
+pub fn spirv_imports(module: &[u8]) -> Result<BTreeSet<String>, Error> {
+    match ImageFormat::detect(module) {
+        ImageFormat::SpirV => Ok(spirv::names(module)?.imports),
+        _ => Err(Error::Spirv),
     }
 }
 

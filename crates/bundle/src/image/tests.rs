@@ -23,6 +23,8 @@ fn formats_are_told_apart() {
         (fixture!("device.so"), ImageFormat::ElfShared(62)),
         (fixture!("entries.o"), ImageFormat::ElfRelocatable(62)),
         (fixture!("packaged.bin"), ImageFormat::OffloadBinary),
+        (fixture!("device.spv"), ImageFormat::SpirV),
+        (fixture!("device.oneomp"), ImageFormat::OneOmp),
         (fixture!("code.o"), ImageFormat::Bitcode),
         (b"\x50\xed\x55\xba\x01\x00", ImageFormat::Fatbin),
         (b"__CLANG_OFFLOAD_BUNDLE__", ImageFormat::HipBundle),
@@ -34,6 +36,19 @@ fn formats_are_told_apart() {
     for (image, format) in formats {
         assert_eq!(ImageFormat::detect(image), format);
     }
+}
+
+#[test]
+fn spirv_defines_entry_points_and_exports_in_any_container() {
+    for image in [fixture!("device.spv"), fixture!("device.oneomp")] {
+        assert_eq!(names(kernels(image)), ["fill", "scale"]);
+        let all = device_symbols(image).unwrap();
+        assert!(all.contains("fill") && all.contains("scale"), "{all:?}");
+    }
+    let all = device_symbols(fixture!("device.spv")).unwrap();
+    assert!(all.contains("factor") && !all.contains("elsewhere"));
+    assert_eq!(names(spirv_imports(fixture!("device.spv"))), ["elsewhere"]);
+    assert!(spirv_imports(fixture!("device.oneomp")).is_err());
 }
 
 #[test]
