@@ -3,6 +3,7 @@
 
 use crate::device_setting::DeviceSetting;
 use crate::image_argument::{ImageArgument, ImageArgumentError};
+use crate::spirv_runtime::SpirvRuntime;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub struct Options {
     pub jobs: Option<NonZeroUsize>,
     /// What is compressed.
     pub compress: Compress,
+    /// The LLVM whose runtimes load SPIR-V images.
+    pub spirv_runtime: SpirvRuntime,
     /// Keep PTX of the newest NVIDIA architecture beside CUDA's cubins.
     pub embed_ptx: bool,
     /// Where to keep what is made on the way.
@@ -96,6 +99,8 @@ pub struct ToolPaths {
     pub nvlink: Option<PathBuf>,
     /// lld, for AMD images.
     pub lld: Option<PathBuf>,
+    /// spirv-link, for several SPIR-V modules.
+    pub spirv_link: Option<PathBuf>,
     /// A CUDA installation, in whose `bin` ptxas and nvlink lie.
     pub cuda: Option<PathBuf>,
     /// The system's linker or compiler driver.
@@ -231,6 +236,13 @@ const TABLE: &[OwnOption] = &[
         apply: |options, value| path(&mut options.device.tools.lld, value),
     },
     OwnOption {
+        name: "spirv-link",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_SPIRV_LINK"),
+        help: "the spirv-link to use where SPIR-V modules join",
+        apply: |options, value| path(&mut options.device.tools.spirv_link, value),
+    },
+    OwnOption {
         name: "host-linker",
         hint: Some("PATH"),
         variable: Some("OFFLINK_HOST_LINKER"),
@@ -262,6 +274,17 @@ const TABLE: &[OwnOption] = &[
         apply: |options, _| {
             (options.compress.cuda, options.compress.hip) = (true, true);
             Ok(true)
+        },
+    },
+    OwnOption {
+        name: "spirv-runtime",
+        hint: Some("22|24"),
+        variable: None,
+        help: "the LLVM whose runtimes load SPIR-V images (default 22)",
+        apply: |options, value| {
+            let runtime = value.to_str().and_then(|text| text.parse().ok());
+            options.spirv_runtime = runtime.unwrap_or_default();
+            Ok(runtime.is_some())
         },
     },
     OwnOption {
@@ -427,6 +450,7 @@ mod tests {
                 Some("PATH" | "DIR") => format!("--offlink-{}=x", own.name),
                 Some("N") => format!("--offlink-{}=3", own.name),
                 Some("0|1|2|3") => format!("--offlink-{}=1", own.name),
+                Some("22|24") => format!("--offlink-{}=24", own.name),
                 Some("image|ptx") => format!("--offlink-{}=ptx", own.name),
                 Some(_) => format!("--offlink-{}=file=F,triple=T,arch=A", own.name),
             };

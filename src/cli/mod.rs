@@ -66,6 +66,15 @@ pub enum UsageError {
         /// The offload kind.
         kind: &'static str,
     },
+    /// Images for SYCL don't come in one file of their own.
+    #[error(
+        "'{file}' holds images for SYCL, which are wrapped alone and from one file; bundle all of \
+         them together"
+    )]
+    NotOneForSycl {
+        /// The file.
+        file: String,
+    },
     /// Images of several kinds have no container in common but offload binaries.
     #[error("the images are of several kinds; bundle each kind, or use --format=offload-binary")]
     MixedKinds,
@@ -94,6 +103,9 @@ pub enum UsageError {
     /// An option of a peer that offlink does not carry out.
     #[error("clang-linker-wrapper's option '{0}' is not supported; nothing was linked")]
     Unsupported(String),
+    /// Only the other kinds' registration code can be shown as IR.
+    #[error("--print-wrapped-module shows no registration code for SYCL; leave it out")]
+    NoModuleForSycl,
 }
 
 /// Reads the whole argument list, the program's name first.

@@ -5,7 +5,7 @@ use super::bundle::{self, BundleError, Described};
 use super::device::DeviceImage;
 use super::group::REGISTERED;
 use super::host::DEFAULT_HOST;
-use crate::options::Compress;
+use crate::options::Options;
 use crate::output_file::{self, OutputError};
 use crate::request::Request;
 use crate::target::{Target, TargetError};
@@ -97,14 +97,14 @@ pub fn write(images: &[DeviceImage], request: &Request) -> Result<(), ProductErr
         Product::Images(outputs) => write_each(images, outputs),
         Product::Bundle | Product::Linked => {
             let host = request.host_triple.as_deref().unwrap_or(DEFAULT_HOST);
-            write_container(images, request.options.compress, host, output)
+            write_container(images, &request.options, host, output)
         }
     }
 }
 
 fn write_container(
     images: &[DeviceImage],
-    compress: Compress,
+    options: &Options,
     host: &str,
     output: &Path,
 ) -> Result<(), ProductError> {
@@ -124,7 +124,9 @@ fn write_container(
         .map(|image| Described::linked(kind, &image.target, &image.data))
         .collect();
     output_file::write(output, |out| {
-        bundle::write(kind, &described, compress, host, out).map_err(ProductError::from)
+        let runtime = options.spirv_runtime;
+        bundle::write(kind, &described, options.compress, runtime, host, out)
+            .map_err(ProductError::from)
     })
 }
 

@@ -10,6 +10,7 @@ use super::{extract, group, host_link, plan};
 use crate::Error;
 use crate::options::{Compress, Emit};
 use crate::request::{OutputKind, Request, Style};
+use crate::spirv_runtime::SpirvRuntime;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -142,6 +143,10 @@ fn bundle_line(
     let Compress { cuda, hip, .. } = request.options.compress;
     if kind == OffloadKind::Cuda && cuda || kind == OffloadKind::Hip && hip {
         line.push("--compress".into());
+    }
+    let reads_spirv = matches!(kind, OffloadKind::OpenMp | OffloadKind::Sycl);
+    if reads_spirv && request.options.spirv_runtime == SpirvRuntime::Llvm24 {
+        line.push("--spirv-runtime=24".into());
     }
     let without_images = line.len();
     let of_kind = plan

@@ -42,6 +42,8 @@ fn extension(format: ImageFormat) -> &'static str {
         ImageFormat::HsacoRelocatable | ImageFormat::ElfRelocatable(_) => "o",
         ImageFormat::HsacoFinal => "hsaco",
         ImageFormat::ElfShared(_) => "so",
+        ImageFormat::SpirV => "spv",
+        ImageFormat::OneOmp => "elf",
         ImageFormat::Fatbin => "fatbin",
         ImageFormat::HipBundle => "hipfb",
         ImageFormat::OffloadBinary => "bundle",

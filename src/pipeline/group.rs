@@ -5,7 +5,7 @@
 //! clang-linker-wrapper does it.
 
 use crate::device_input::DeviceInput;
-use crate::target::{Target, TargetError};
+use crate::target::{Device, Target, TargetError};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -41,9 +41,37 @@ pub enum GroupError {
         /// Its triple.
         triple: String,
     },
+    /// SYCL's runtime loads nothing else.
+    #[error(
+        "device code in '{origin}' is for SYCL and {target}, but SYCL's runtime loads SPIR-V only; \
+         compile it for spirv64-unknown-unknown"
+    )]
+    NotSpirV {
+        /// Where the code is.
+        origin: String,
+        /// Its target.
+        target: Target,
+    },
+    /// SYCL's images have a form of their own.
+    #[error(
+        "device code for {target} in '{sycl}' is for SYCL, but that in '{other}' for {}; the two \
+         can't be linked together, so compile one of them for another target",
+        kind.as_str()
+    )]
+    MixedWithSycl {
+        /// The target.
+        target: Target,
+        /// Where code for SYCL is.
+        sycl: String,
+        /// Where the other code is.
+        other: String,
+        /// The offload kind of the other code.
+        kind: OffloadKind,
+    },
     /// It is for a runtime that offlink does not register images with.
     #[error(
-        "device code in '{origin}' is of offload kind {}, but offlink links openmp, cuda and hip",
+        "device code in '{origin}' is of offload kind {}, but offlink links openmp, \
+         cuda, hip and sycl",
         kind.as_str()
     )]
     Kind {
@@ -99,14 +127,43 @@ pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
             });
         }
     }
-    Ok(groups
+    groups
         .into_iter()
-        .map(|(target, inputs)| Group { target, inputs })
-        .collect())
+        .map(|(target, inputs)| check_sycl(Group { target, inputs }))
+        .collect()
+}
+
+/// Refuses code for SYCL that is none of SPIR-V, or not alone.
+fn check_sycl(group: Group) -> Result<Group, GroupError> {
+    let is_sycl = |input: &&DeviceInput| input.kind == OffloadKind::Sycl;
+    let Some(sycl) = group.inputs.iter().find(is_sycl) else {
+        return Ok(group);
+    };
+    if *group.target.device() != Device::SpirV {
+        return Err(GroupError::NotSpirV {
+            origin: sycl.source.clone(),
+            target: group.target,
+        });
+    }
+    let is_other = |input: &&DeviceInput| !is_sycl(input) && input.kind != OffloadKind::None;
+    if let Some(other) = group.inputs.iter().find(is_other) {
+        return Err(GroupError::MixedWithSycl {
+            sycl: sycl.source.clone(),
+            other: other.source.clone(),
+            kind: other.kind,
+            target: group.target,
+        });
+    }
+    Ok(group)
 }
 
 /// The kinds that offlink writes registration objects for, in ascending order.
-pub const REGISTERED: [OffloadKind; 3] = [OffloadKind::OpenMp, OffloadKind::Cuda, OffloadKind::Hip];
+pub const REGISTERED: [OffloadKind; 4] = [
+    OffloadKind::OpenMp,
+    OffloadKind::Cuda,
+    OffloadKind::Hip,
+    OffloadKind::Sycl,
+];
 
 /// The target of code that is linked into an image of its own kind, if no other
 /// code of that target is; `None` also for what names no valid target.
@@ -123,9 +180,13 @@ fn makes_group(input: &DeviceInput) -> bool {
     !is_for_all(input) && input.kind != OffloadKind::None
 }
 
-/// Code for any GPU of its triple. A CPU's `generic` is a CPU of its own.
+/// Code for any GPU of its triple. A CPU's `generic` is a CPU of its own, and
+/// SPIR-V is never for one device only.
 fn is_for_all(input: &DeviceInput) -> bool {
-    matches!(input.arch.as_str(), "" | "generic") && !input.triple.starts_with("x86_64")
+    let has_archs = !["x86_64", "spirv64"]
+        .iter()
+        .any(|arch| input.triple.starts_with(arch));
+    matches!(input.arch.as_str(), "" | "generic") && has_archs
 }
 
 /// Whether the code is linked into the target's image.
@@ -191,10 +252,36 @@ mod tests {
         assert!(alone.unwrap_err().to_string().contains("names no arch"));
         let typo = by_target(vec![input("k", "nvptx64-nvidia-cuda", "sm_91")]);
         assert!(typo.unwrap_err().to_string().contains("nearest are sm_90"));
-        let mut sycl = input("k", "nvptx64-nvidia-cuda", "sm_90");
-        sycl.kind = OffloadKind::Sycl;
-        let error = by_target(vec![sycl]).unwrap_err().to_string();
-        assert!(error.contains("kind sycl"), "{error}");
+        let mut nothing = input("k", "nvptx64-nvidia-cuda", "sm_90");
+        nothing.kind = OffloadKind::None;
+        let error = by_target(vec![nothing]).unwrap_err().to_string();
+        assert!(error.contains("kind none"), "{error}");
+    }
+
+    #[test]
+    fn sycl_is_spirv_and_stays_alone() {
+        let sycl = |triple: &str, arch: &str| DeviceInput {
+            kind: OffloadKind::Sycl,
+            ..input("s", triple, arch)
+        };
+        let says = |inputs| by_target(inputs).unwrap_err().to_string();
+        let error = says(vec![sycl("nvptx64-nvidia-cuda", "sm_90")]);
+        assert!(error.contains("loads SPIR-V only"), "{error}");
+        let error = says(vec![
+            sycl("spirv64-intel", ""),
+            input("o", "spirv64-intel", ""),
+        ]);
+        assert!(
+            error.contains("'s' is for SYCL, but that in 'o' for openmp"),
+            "{error}"
+        );
+        let groups = by_target(vec![
+            sycl("spirv64-unknown-unknown", "generic"),
+            input("o", "spirv64-intel", ""),
+            sycl("spirv64-unknown-unknown", ""),
+        ]);
+        let sizes: Vec<usize> = groups.unwrap().iter().map(|it| it.inputs.len()).collect();
+        assert_eq!(sizes, [1, 2]);
     }
 
     #[test]

@@ -110,6 +110,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         host: &host,
         toolchain: &toolchain,
         style: request.style,
+        spirv_runtime: request.options.spirv_runtime,
         work_dir: &work_dir,
     };
     let objects = trace.phase("register", || {

@@ -44,7 +44,8 @@ pub struct DeviceLink {
     pub bitcode: Vec<DeviceInput>,
     /// PTX, assembled by ptxas.
     pub ptx: Vec<DeviceInput>,
-    /// Relocatable objects, linked by nvlink, lld or the host linker.
+    /// Relocatable objects and SPIR-V modules, linked by nvlink, lld, spirv-link
+    /// or the host linker.
     pub objects: Vec<DeviceInput>,
     /// Symbols that the host looks up and the code itself doesn't show to be
     /// looked up: device variables; on CPUs functions too.
@@ -234,10 +235,12 @@ fn role(device: &Device, format: ImageFormat) -> Option<Role> {
         (Device::Nvptx(_), ImageFormat::Ptx) => Role::Ptx,
         (Device::Nvptx(_), ImageFormat::CubinRelocatable)
         | (Device::Amdgcn(_), ImageFormat::HsacoRelocatable)
-        | (Device::X86_64(_), ImageFormat::ElfRelocatable(EM_X86_64)) => Role::Object,
+        | (Device::X86_64(_), ImageFormat::ElfRelocatable(EM_X86_64))
+        | (Device::SpirV, ImageFormat::SpirV) => Role::Object,
         (Device::Nvptx(_), ImageFormat::CubinFinal)
         | (Device::Amdgcn(_), ImageFormat::HsacoFinal)
-        | (Device::X86_64(_), ImageFormat::ElfShared(EM_X86_64)) => Role::Image,
+        | (Device::X86_64(_), ImageFormat::ElfShared(EM_X86_64))
+        | (Device::SpirV, ImageFormat::OneOmp) => Role::Image,
         _ => return None,
     })
 }

@@ -11,6 +11,7 @@ use crate::options::Compress;
 use crate::output_file::{self, OutputError};
 use crate::process::ToolError;
 use crate::request::{OutputKind, Style};
+use crate::spirv_runtime::SpirvRuntime;
 use crate::toolchain::{NotFound, Toolchain};
 use offlink_bundle::host_object::{self, HostTarget, Platform, UnsupportedHost, openmp};
 use offlink_bundle::offload_binary::{Image, OffloadKind, Version};
@@ -23,6 +24,12 @@ pub enum RegisterError {
     /// No registration code for this host.
     #[error(transparent)]
     Host(#[from] UnsupportedHost),
+    /// SYCL's images would be lost when the result is linked.
+    #[error(
+        "images for SYCL can't be registered in a relocatable link; link the objects into a \
+         program or library instead"
+    )]
+    RelocatableSycl,
     /// The images can't be put into their container.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -52,6 +59,8 @@ pub struct Registrar<'a> {
     pub toolchain: &'a Toolchain,
     /// Who the line is written for.
     pub style: Style,
+    /// The LLVM whose runtimes load SPIR-V images.
+    pub spirv_runtime: SpirvRuntime,
     /// Where files are kept on the way.
     pub work_dir: &'a WorkDir,
 }
@@ -80,13 +89,17 @@ impl Registrar<'_> {
             if of_kind.is_empty() {
                 continue;
             }
+            if kind == OffloadKind::Sycl && output_kind == OutputKind::Relocatable {
+                return Err(RegisterError::RelocatableSycl);
+            }
             let object = object_file(kind, self.work_dir);
             if kind == OffloadKind::OpenMp {
                 self.write_openmp(&of_kind, output_kind, &object)?;
             } else {
                 let container = container_file(kind, self.work_dir);
                 output_file::write(&container, |out| {
-                    bundle::write(kind, &of_kind, compress, &self.host.triple, out)
+                    let (runtime, host) = (self.spirv_runtime, &self.host.triple);
+                    bundle::write(kind, &of_kind, compress, runtime, host, out)
                         .map_err(RegisterError::from)
                 })?;
                 self.write_container(kind, &container, &object)?;
@@ -107,7 +120,10 @@ impl Registrar<'_> {
         output_kind: OutputKind,
         object: &Path,
     ) -> Result<(), RegisterError> {
-        let of_images: Vec<Image<'_>> = images.iter().map(Described::to_image).collect();
+        let of_images = images
+            .iter()
+            .map(|image| image.to_image(self.spirv_runtime))
+            .collect::<Result<Vec<Image<'_>>, BundleError>>()?;
         if let Ok(host) = HostTarget::from_triple(&self.host.triple) {
             return output_file::write(object, |out| {
                 let written = match output_kind {
@@ -122,7 +138,8 @@ impl Registrar<'_> {
         let platform = Platform::from_triple(&self.host.triple)?;
         let container = self.work_dir.file("openmp.bundle");
         output_file::write(&container, |out| {
-            bundle::offload_binary(images, Version::V1, out).map_err(RegisterError::from)
+            bundle::offload_binary(images, Version::V1, self.spirv_runtime, out)
+                .map_err(RegisterError::from)
         })?;
         let source = match output_kind {
             OutputKind::Relocatable => {
@@ -133,7 +150,8 @@ impl Registrar<'_> {
         self.compile(OffloadKind::OpenMp, &source, platform, object)
     }
 
-    /// Writes the object for a fatbin (CUDA) or a HIP bundle, which is in a file.
+    /// Writes the object for a fatbin (CUDA), a HIP bundle or offload binaries of
+    /// SYCL's images, which are in a file.
     ///
     /// # Errors
     /// As [`Self::write()`].
@@ -143,15 +161,20 @@ impl Registrar<'_> {
         container: &Path,
         object: &Path,
     ) -> Result<(), RegisterError> {
-        if let Ok(host) = HostTarget::from_triple(&self.host.triple) {
+        let host = HostTarget::from_triple(&self.host.triple);
+        if let Ok(host) = host {
             let container = mapped_file::map(container)?;
             return output_file::write(object, |out| {
                 let written = match kind {
                     OffloadKind::Hip => host_object::hip::write(host, &container, out),
+                    OffloadKind::Sycl => host_object::sycl::write(host, &container, out),
                     _ => host_object::cuda::write(host, &container, out),
                 };
                 written.map_err(RegisterError::from)
             });
+        }
+        if kind == OffloadKind::Sycl {
+            host?;
         }
         let platform = Platform::from_triple(&self.host.triple)?;
         let source = match kind {
@@ -184,10 +207,11 @@ pub fn object_file(kind: OffloadKind, work_dir: &WorkDir) -> PathBuf {
     work_dir.file(&format!("{}.image.wrapper.o", kind.as_str()))
 }
 
-/// The container of the images of CUDA or HIP.
+/// The container of the images of CUDA, HIP or SYCL.
 pub fn container_file(kind: OffloadKind, work_dir: &WorkDir) -> PathBuf {
     work_dir.file(match kind {
         OffloadKind::Cuda => "fatbin",
+        OffloadKind::Sycl => "bundle",
         _ => "hipfb",
     })
 }

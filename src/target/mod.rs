@@ -7,8 +7,8 @@ use offlink_ptx::{Arch, ArchError};
 use std::fmt;
 use thiserror::Error;
 
-/// One device target: a triple with an arch (NVIDIA), a target ID (AMD) or a
-/// CPU name (a CPU as OpenMP device).
+/// One device target: a triple with an arch (NVIDIA), a target ID (AMD), a CPU
+/// name (a CPU as OpenMP device) or nothing (SPIR-V).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     triple: String,
@@ -24,6 +24,8 @@ pub enum Device {
     Amdgcn(TargetId),
     /// An x86-64 CPU; the name is `generic` or one that LLVM knows.
     X86_64(&'static str),
+    /// A device whose driver compiles SPIR-V, whichever it is.
+    SpirV,
 }
 
 /// A target that can't be linked for.
@@ -32,9 +34,15 @@ pub enum TargetError {
     /// No device of this triple.
     #[error(
         "cannot link device code for triple '{0}'; supported are nvptx64-nvidia-cuda, \
-         amdgcn-amd-amdhsa and x86_64-unknown-linux-gnu"
+         amdgcn-amd-amdhsa, x86_64-unknown-linux-gnu, spirv64-unknown-unknown and spirv64-intel"
     )]
     Triple(String),
+    /// SPIR-V for one device only.
+    #[error(
+        "SPIR-V is for any device, but arch '{0}' asks for one; leave out the arch, as offlink does \
+         not compile SPIR-V ahead of time"
+    )]
+    SpirVArch(String),
     /// A wrong name of an NVIDIA GPU.
     #[error(transparent)]
     Arch(#[from] ArchError),
@@ -59,6 +67,10 @@ impl Target {
             "nvptx64" => Device::Nvptx(Arch::parse(arch)?),
             "amdgcn" | "amdgpu" => Device::Amdgcn(TargetId::parse(arch)?),
             "x86_64" => Device::X86_64(x86_64::cpu(arch)?),
+            "spirv64" if !matches!(arch, "" | "generic") => {
+                return Err(TargetError::SpirVArch(arch.into()));
+            }
+            "spirv64" => Device::SpirV,
             _ => return Err(TargetError::Triple(triple.into())),
         };
         Ok(Self {
@@ -72,12 +84,14 @@ impl Target {
         &self.triple
     }
 
-    /// The arch, target ID or CPU name in its canonical spelling.
+    /// The arch, target ID or CPU name in its canonical spelling; empty for
+    /// SPIR-V, as clang-linker-wrapper 22 registers it.
     pub fn arch(&self) -> String {
         match self.device {
             Device::Nvptx(arch) => arch.to_string(),
             Device::Amdgcn(id) => id.to_string(),
             Device::X86_64(cpu) => cpu.to_string(),
+            Device::SpirV => String::new(),
         }
     }
 
@@ -89,14 +103,18 @@ impl Target {
     /// What names of files about this target are made of: no colon, which
     /// make and some file systems don't take.
     pub fn file_stem(&self) -> String {
-        format!("{}-{}", self.triple, self.arch()).replace(':', "-")
+        self.to_string().replace([' ', ':'], "-")
     }
 }
 
-/// `nvptx64-nvidia-cuda sm_90`.
+/// `nvptx64-nvidia-cuda sm_90`; `spirv64-intel`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.triple, self.arch())
+        write!(
+            f,
+            "{}",
+            format!("{} {}", self.triple, self.arch()).trim_end()
+        )
     }
 }
 
@@ -132,6 +150,9 @@ mod tests {
             says("x86_64-unknown-linux-gnu", "").unwrap(),
             "x86_64-unknown-linux-gnu generic"
         );
+        assert_eq!(says("spirv64-intel", "generic").unwrap(), "spirv64-intel");
+        let error = says("spirv64-intel", "pvc").unwrap_err().to_string();
+        assert!(error.contains("arch 'pvc'"), "{error}");
         let error = says("riscv64-unknown-linux-gnu", "")
             .unwrap_err()
             .to_string();

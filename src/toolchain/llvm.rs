@@ -3,6 +3,8 @@
 
 use super::subdirectories;
 use crate::device_input::DeviceInput;
+use crate::mapped_file;
+use crate::pipeline::symbols;
 use offlink_llvm::{Identification, Library, LoadError};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -30,6 +32,21 @@ pub enum LlvmError {
         library: PathBuf,
         /// The least major version.
         needed: u32,
+    },
+    /// No library that was found can make SPIR-V.
+    #[error(
+        "no libLLVM of version {needed} or newer with a SPIR-V backend was found, which '{origin}' \
+         needs (rustc's has none, Debian's libllvm22 has it); found {}; name one with \
+         --offlink-llvm=PATH or OFFLINK_LLVM",
+        list(found)
+    )]
+    NoSpirV {
+        /// Where bitcode for SPIR-V is.
+        origin: String,
+        /// The least major version.
+        needed: u32,
+        /// What was found.
+        found: Vec<PathBuf>,
     },
     /// No library that was found is new enough.
     #[error(
@@ -90,15 +107,16 @@ fn newest<'a>(bitcode: impl IntoIterator<Item = &'a DeviceInput>) -> Newest {
     })
 }
 
-/// Opens the named library; else the first that is new enough, and can be
-/// opened, of: those of the Rust toolchains, then the system's, the newest
-/// first.
+/// Opens the named library; else the first that is new enough, can make SPIR-V
+/// if that is wanted, and can be opened, of: those of the Rust toolchains, then
+/// the system's, the newest first.
 pub(super) fn open<'a>(
     named: Option<&Path>,
     rust: &[PathBuf],
     bitcode: impl IntoIterator<Item = &'a DeviceInput>,
 ) -> Result<&'static Library, LlvmError> {
-    let newest = newest(bitcode);
+    let bitcode: Vec<&DeviceInput> = bitcode.into_iter().collect();
+    let newest = newest(bitcode.iter().copied());
     if let Some(path) = named {
         let library = Library::open(path)?;
         if library.version().major < newest.major {
@@ -117,10 +135,14 @@ pub(super) fn open<'a>(
         .flat_map(|sysroot| libraries_in(&sysroot.join("lib")))
         .collect();
     candidates.extend(system_libraries());
+    let for_spirv = bitcode
+        .iter()
+        .find(|input| input.triple.starts_with("spirv"));
     let mut refused = None;
     for candidate in candidates
         .iter()
         .filter(|candidate| candidate.major >= newest.major)
+        .filter(|candidate| for_spirv.is_none() || makes_spirv(&candidate.path))
     {
         match Library::open(&candidate.path) {
             Ok(library) => return Ok(library),
@@ -131,18 +153,34 @@ pub(super) fn open<'a>(
             Err(error) => refused = refused.or(Some(error)),
         }
     }
-    match refused {
-        Some(error) => Err(error.into()),
-        None => Err(LlvmError::NoneFits {
+    let found = candidates
+        .into_iter()
+        .map(|candidate| candidate.path)
+        .collect();
+    Err(match (refused, for_spirv) {
+        (Some(error), _) => error.into(),
+        (None, Some(input)) => LlvmError::NoSpirV {
+            origin: input.source.clone(),
+            needed: newest.major,
+            found,
+        },
+        (None, None) => LlvmError::NoneFits {
             origin: newest.origin,
             producer: newest.producer,
             needed: newest.major,
-            found: candidates
-                .into_iter()
-                .map(|candidate| candidate.path)
-                .collect(),
-        }),
-    }
+            found,
+        },
+    })
+}
+
+/// Whether the library has a SPIR-V backend. It can't be opened to be asked, as
+/// the process has one library only.
+fn makes_spirv(path: &Path) -> bool {
+    mapped_file::map(path).is_ok_and(|library| {
+        symbols::of_shared_library(&library)
+            .defined
+            .contains(&"LLVMInitializeSPIRVTarget")
+    })
 }
 
 /// A library whose major version its file name tells, so that it need not be

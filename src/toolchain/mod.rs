@@ -79,6 +79,24 @@ impl Toolchain {
         self.cuda_tool("nvlink", self.named.nvlink.as_deref(), remedy)
     }
 
+    /// spirv-link of SPIRV-Tools.
+    ///
+    /// # Errors
+    /// [`NotFound`] with all places that were looked at.
+    pub fn spirv_link(&self) -> Result<Tool, NotFound> {
+        let mut search = Search::new(
+            "spirv-link",
+            "install SPIRV-Tools ('apt install spirv-tools'), name one with \
+             --offlink-spirv-link=PATH or OFFLINK_SPIRV_LINK, or compile the device code to \
+             bitcode, which LLVM links",
+        );
+        if let Some(path) = &self.named.spirv_link {
+            return search.only(path);
+        }
+        search.path_variable(&["spirv-link"]);
+        search.finish()
+    }
+
     fn cuda_tool(
         &self,
         name: &'static str,

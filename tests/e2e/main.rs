@@ -39,6 +39,8 @@ mod relocatable;
 mod rustc_intrinsic;
 mod same_machine_code;
 mod single_steps;
+mod spirv;
+mod sycl;
 mod windows_hosts;
 mod workbench;
 mod wrapper_commands;

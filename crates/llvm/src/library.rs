@@ -2,11 +2,11 @@
 
 use std::ffi::c_void;
 use std::fmt;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use inkwell::llvm_sys::error_handling::LLVMInstallFatalErrorHandler;
-use inkwell::targets::{InitializationConfig, Target};
 use libloading::Library as SharedObject;
 
 use crate::fault;
@@ -88,8 +88,8 @@ pub struct Library {
 static OPEN: Mutex<Option<&'static Library>> = Mutex::new(None);
 
 impl Library {
-    /// Opens the libLLVM at `path`, a shared object, and readies its NVPTX, AMDGPU and X86 targets as far as it
-    /// has them. Opening the same file again gives the same library.
+    /// Opens the libLLVM at `path`, a shared object, and readies its NVPTX, AMDGPU, SPIRV and X86 targets as far
+    /// as it has them. Opening the same file again gives the same library.
     ///
     /// # Errors
     /// Every [`LoadError`]; after any but [`LoadError::Another`] and [`LoadError::Initialise`] another path may
@@ -114,11 +114,8 @@ impl Library {
         // SAFETY: `load` saw that the object is an LLVM with this C API, and it is leaked, so its functions
         // stay where they are.
         unsafe { stubs::fill(|name| address(object, name)) };
-        let present = TARGETS
-            .iter()
-            .filter(|target| address(object, target.probe).is_some());
         let targets =
-            worker::run(|| initialise(present)).map_err(|stopped| LoadError::Initialise {
+            worker::run(|| initialise(object)).map_err(|stopped| LoadError::Initialise {
                 path: path.to_owned(),
                 message: stopped.to_string(),
             })?;
@@ -141,8 +138,8 @@ impl Library {
         &self.path
     }
 
-    /// The targets that can be compiled for, by LLVM's names: of `AMDGPU`, `NVPTX` and `X86` those that the
-    /// library was built with.
+    /// The targets that can be compiled for, by LLVM's names: of `AMDGPU`, `NVPTX`, `SPIRV` and `X86` those that
+    /// the library was built with. Debian's of LLVM 22 has `SPIRV`, rustc's has not.
     pub fn targets(&self) -> &[&'static str] {
         &self.targets
     }
@@ -189,41 +186,34 @@ fn address(object: &SharedObject, name: &str) -> Option<*mut c_void> {
     Some(*symbol).filter(|address| !address.is_null())
 }
 
-/// A target of LLVM that may be in the library.
-struct KnownTarget {
-    name: &'static str,
-    /// A function that exactly the libraries with this target have.
-    probe: &'static str,
-    initialise: fn(&InitializationConfig),
-}
+/// The targets that images are compiled for, by LLVM's names.
+const TARGETS: [&str; 4] = ["AMDGPU", "NVPTX", "SPIRV", "X86"];
 
-const TARGETS: [KnownTarget; 3] = [
-    KnownTarget {
-        name: "AMDGPU",
-        probe: "LLVMInitializeAMDGPUTarget",
-        initialise: Target::initialize_amd_gpu,
-    },
-    KnownTarget {
-        name: "NVPTX",
-        probe: "LLVMInitializeNVPTXTarget",
-        initialise: Target::initialize_nvptx,
-    },
-    KnownTarget {
-        name: "X86",
-        probe: "LLVMInitializeX86Target",
-        initialise: Target::initialize_x86,
-    },
-];
-
-/// Readies these targets and returns their names.
-fn initialise(targets: impl Iterator<Item = &'static KnownTarget>) -> Vec<&'static str> {
+/// Readies the targets that the library was built with and returns their names.
+fn initialise(object: &SharedObject) -> Vec<&'static str> {
     // SAFETY: the handler never returns, which the module `fault` argues to be sound.
     unsafe { LLVMInstallFatalErrorHandler(Some(fault::handler)) };
-    let config = InitializationConfig::default();
-    targets
-        .map(|target| {
-            (target.initialise)(&config);
-            target.name
-        })
+    TARGETS
+        .into_iter()
+        .filter(|target| initialise_target(object, target))
         .collect()
+}
+
+/// Whether the library has the target, which is ready then. Not every target has every part: NVPTX and SPIRV
+/// parse no assembly. inkwell knows nothing of SPIRV, so all go by the names of LLVM's functions.
+fn initialise_target(object: &SharedObject, target: &str) -> bool {
+    let part = |part: &str| {
+        let name = format!("LLVMInitialize{target}{part}");
+        // SAFETY: all functions of these names are declared in llvm-c/Target.h to take and return nothing.
+        unsafe { object.get::<unsafe extern "C" fn()>(&name) }.ok()
+    };
+    let Some(description) = part("TargetInfo") else {
+        return false;
+    };
+    let parts = ["Target", "TargetMC", "AsmPrinter", "AsmParser"];
+    for initialise in iter::once(description).chain(parts.into_iter().filter_map(part)) {
+        // SAFETY: as above; LLVM wants the target's description first, and registering twice is harmless.
+        unsafe { initialise() };
+    }
+    true
 }

@@ -75,6 +75,10 @@ pub(crate) fn optimise(
 /// `__nvvm_reflect` of libdevice. Where that is called the O0 pipeline, which holds little else, goes first, so
 /// that the answers come before the optimiser rather than at code generation.
 ///
+/// SPIR-V is compiled once more by the device's driver, and LLVM's optimiser makes integers of widths that SPIR-V
+/// has only in an extension (clang 22 turns the sum of a counter into arithmetic of 33 bits). So nothing is
+/// optimised for it; what is always inlined is.
+///
 /// NVPTX emits constructors only after a pass has turned them into a kernel and a table for the offload
 /// runtime, which AMDGPU's code generator does by itself.
 fn pipeline(module: &Module<'_>, level: OptLevel) -> String {
@@ -84,11 +88,13 @@ fn pipeline(module: &Module<'_>, level: OptLevel) -> String {
     let constructs = ["llvm.global_ctors", "llvm.global_dtors"]
         .iter()
         .any(|name| module.get_global(name).is_some());
-    let nvptx = module
-        .get_triple()
-        .as_str()
-        .to_bytes()
-        .starts_with(b"nvptx");
+    let triple = module.get_triple();
+    let is_for = |arch: &[u8]| triple.as_str().to_bytes().starts_with(arch);
+    let level = if is_for(b"spirv") {
+        OptLevel::O0
+    } else {
+        level
+    };
 
     let mut passes = vec!["globaldce"];
     if reflects || level == OptLevel::O0 {
@@ -100,7 +106,7 @@ fn pipeline(module: &Module<'_>, level: OptLevel) -> String {
         OptLevel::O2 => "lto<O2>",
         OptLevel::O3 => "lto<O3>",
     });
-    if constructs && nvptx {
+    if constructs && is_for(b"nvptx") {
         passes.push("nvptx-lower-ctor-dtor");
     }
     passes.join(",")

@@ -45,7 +45,7 @@ pub enum Keep {
 pub enum Emit {
     /// Assembly text; PTX for NVPTX.
     Assembly,
-    /// A relocatable object. LLVM has none for NVPTX.
+    /// A relocatable object; a module for SPIR-V. LLVM has none for NVPTX.
     Object,
     /// Bitcode of the linked and optimised module.
     Bitcode,
@@ -76,7 +76,7 @@ pub struct Options {
 /// The outcome of a compile.
 #[derive(Debug, Clone)]
 pub struct Compiled {
-    /// PTX or assembly text, an object file, or bitcode.
+    /// PTX or assembly text, an object file, a SPIR-V module, or bitcode.
     pub code: Vec<u8>,
     /// The kernels that the modules define, sorted; empty for CPU triples.
     pub kernels: Vec<String>,

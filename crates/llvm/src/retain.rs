@@ -92,9 +92,10 @@ fn is_local(linkage: LLVMLinkage) -> bool {
 }
 
 /// The visibility of what the host looks up: protected, so that it stands in the dynamic symbol table, from
-/// which a GPU's loader takes it, and still can't be replaced. PTX has linkage only, so there default says all.
+/// which a GPU's loader takes it, and still can't be replaced. PTX and SPIR-V have
+/// linkage only, so there default says all.
 fn lookup_visibility(triple: &str) -> LLVMVisibility {
-    if triple.starts_with("nvptx") {
+    if triple.starts_with("nvptx") || triple.starts_with("spirv") {
         LLVMDefaultVisibility
     } else {
         LLVMProtectedVisibility

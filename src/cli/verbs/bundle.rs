@@ -8,21 +8,26 @@ use crate::options::Compress;
 use crate::output_file;
 use crate::pipeline::bundle::{self, Described};
 use crate::pipeline::host;
+use crate::spirv_runtime::SpirvRuntime;
 use offlink_bundle::offload_binary::{Compression, OffloadKind, Version};
 use std::path::PathBuf;
 
 /// Put images into the container that their runtime reads.
 ///
-/// Images of kind openmp go into an offload binary, cuda into a fatbin, hip into
-/// a HIP bundle; --format=offload-binary takes images of any kind.
+/// Images of kind openmp or sycl go into an offload binary, cuda into a fatbin,
+/// hip into a HIP bundle; --format=offload-binary takes images of any kind.
 #[derive(Debug, clap::Args)]
 pub struct Bundle {
     /// The container; by default that of the images' kind
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// The version of an offload binary: 1 is what LLVM up to 22 reads
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=3))]
-    version: u8,
+    /// The version of an offload binary: 1 is what LLVM up to 22 reads; by
+    /// default what the runtime reads
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=3))]
+    version: Option<u8>,
+    /// The LLVM whose runtimes load SPIR-V images: 22 or 24
+    #[arg(long, value_name = "N", default_value = "22")]
+    spirv_runtime: SpirvRuntime,
     /// Compress the images of a fatbin or a HIP bundle
     #[arg(long)]
     compress: bool,
@@ -63,14 +68,17 @@ impl Bundle {
             hip: self.compress,
             level: None,
         };
+        let runtime = self.spirv_runtime;
+        let kind = inputs.first().map_or(OffloadKind::None, |input| input.kind);
         let version = match self.version {
-            1 => Version::V1,
-            2 => Version::V2,
-            _ => Version::V3(Compression::DEFAULT),
+            Some(1) => Version::V1,
+            Some(2) => Version::V2,
+            Some(_) => Version::V3(Compression::DEFAULT),
+            None => bundle::version(kind, runtime),
         };
         output_file::write(&self.output, |out| match format {
             Format::OffloadBinary => {
-                bundle::offload_binary(&images, version, out).map_err(Error::from)
+                bundle::offload_binary(&images, version, runtime, out).map_err(Error::from)
             }
             Format::Fatbin => bundle::fatbin(&images, compress, out).map_err(Error::from),
             Format::HipBundle => {
@@ -82,7 +90,7 @@ impl Bundle {
 
 fn format_of(inputs: &[DeviceInput]) -> Result<Format, UsageError> {
     let is_all = |kind| inputs.iter().all(|input| input.kind == kind);
-    if is_all(OffloadKind::OpenMp) {
+    if is_all(OffloadKind::OpenMp) || is_all(OffloadKind::Sycl) {
         Ok(Format::OffloadBinary)
     } else if is_all(OffloadKind::Cuda) {
         Ok(Format::Fatbin)

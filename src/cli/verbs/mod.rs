@@ -102,6 +102,9 @@ struct ToolFlags {
     /// The lld to use for AMD images
     #[arg(long, value_name = "PATH")]
     lld: Option<std::path::PathBuf>,
+    /// The spirv-link to use where SPIR-V modules join
+    #[arg(long, value_name = "PATH")]
+    spirv_link: Option<std::path::PathBuf>,
     /// The compiler driver that links CPU images
     #[arg(long, value_name = "PATH")]
     host_linker: Option<std::path::PathBuf>,
@@ -115,6 +118,7 @@ impl ToolFlags {
             (self.ptxas, &mut tools.ptxas),
             (self.nvlink, &mut tools.nvlink),
             (self.lld, &mut tools.lld),
+            (self.spirv_link, &mut tools.spirv_link),
             (self.host_linker, &mut tools.host_linker),
         ] {
             if flag.is_some() {

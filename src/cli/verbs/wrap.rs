@@ -7,19 +7,22 @@ use crate::mapped_file;
 use crate::options::Options;
 use crate::pipeline::bundle::Described;
 use crate::pipeline::host::{self, Host};
-use crate::pipeline::register::Registrar;
+use crate::pipeline::register::{RegisterError, Registrar};
 use crate::pipeline::scan::containers;
 use crate::pipeline::work_dir::WorkDir;
 use crate::request::{OutputKind, Style};
+use crate::spirv_runtime::SpirvRuntime;
 use crate::toolchain::Toolchain;
+use bytes::Bytes;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Make the host object whose constructor registers the images.
 ///
-/// An offload binary is registered with OpenMP, a fatbin with CUDA, a HIP bundle
-/// with HIP.
+/// An offload binary is registered with OpenMP or, if its images are SYCL's, with
+/// SYCL; a fatbin with CUDA, a HIP bundle with HIP. An offload binary of version
+/// 2 is for LLVM 24's SYCL runtime, one of version 1 for LLVM 22's.
 #[derive(Debug, clap::Args)]
 pub struct Wrap {
     /// The host's triple
@@ -28,6 +31,9 @@ pub struct Wrap {
     /// The compiler driver for hosts other than x86-64 Linux
     #[arg(long, value_name = "PATH")]
     cc: Option<PathBuf>,
+    /// The LLVM whose runtimes load SPIR-V images: 22 or 24
+    #[arg(long, value_name = "N")]
+    spirv_runtime: Option<SpirvRuntime>,
     /// The object to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -43,6 +49,7 @@ impl Wrap {
     pub(super) fn run(self, mut options: Options) -> Result<(), Error> {
         let tools = &mut options.device.tools;
         tools.cc = self.cc.clone().or(tools.cc.take());
+        options.spirv_runtime = self.spirv_runtime.unwrap_or(options.spirv_runtime);
         for_host(&self.host_triple, &options, |registrar| {
             self.write(registrar)
         })
@@ -54,8 +61,14 @@ impl Wrap {
             let kind = match ImageFormat::detect(&container) {
                 ImageFormat::Fatbin => Some(OffloadKind::Cuda),
                 ImageFormat::HipBundle => Some(OffloadKind::Hip),
+                ImageFormat::OffloadBinary if is_for_sycl(file, &container)? => {
+                    Some(OffloadKind::Sycl)
+                }
                 _ => None,
             };
+            if kind == Some(OffloadKind::Sycl) && self.relocatable {
+                return Err(RegisterError::RelocatableSycl.into());
+            }
             if let Some(kind) = kind {
                 return Ok(registrar.write_container(kind, file, &self.output)?);
             }
@@ -70,6 +83,10 @@ impl Wrap {
             .find(|input| input.kind != OffloadKind::OpenMp)
         {
             let kind = other.kind.as_str();
+            if other.kind == OffloadKind::Sycl {
+                let file = other.source.clone();
+                return Err(UsageError::NotOneForSycl { file }.into());
+            }
             return Err(UsageError::OtherContainer {
                 file: other.source.clone(),
                 kind,
@@ -100,6 +117,7 @@ pub(in crate::cli) fn for_host(
         host: &Host::of_triple(triple),
         toolchain: &Toolchain::new(&options.device.tools, &[]),
         style: Style::Ld,
+        spirv_runtime: options.spirv_runtime,
         work_dir: &work_dir,
     })
 }
@@ -124,4 +142,11 @@ pub(in crate::cli) fn images_of(files: &[PathBuf]) -> Result<Vec<DeviceInput>, E
         }
     }
     Ok(inputs)
+}
+
+/// Whether all images of the offload binaries are SYCL's.
+fn is_for_sycl(file: &Path, container: &Bytes) -> Result<bool, Error> {
+    let inputs = containers::offload_binary(&file.display().to_string(), container)?;
+    let is_sycl = |input: &DeviceInput| input.kind == OffloadKind::Sycl;
+    Ok(!inputs.is_empty() && inputs.iter().all(is_sycl))
 }

@@ -21,7 +21,8 @@ pub(super) struct Machine {
 /// Links and compiles all bitcode of `link`, which must have some.
 ///
 /// # Errors
-/// [`DeviceError::Llvm`], [`DeviceError::LlvmTooOld`], or what LLVM says.
+/// [`DeviceError::Llvm`], [`DeviceError::LlvmTooOld`],
+/// [`DeviceError::NoSpirVInLlvm`], or what LLVM says.
 pub(super) fn compile(
     target: &Target,
     machine: &Machine,
@@ -39,6 +40,13 @@ pub(super) fn compile(
             library: library.path().into(),
             arch: target.arch(),
             needed: machine.first_llvm,
+        });
+    }
+    if *target.device() == Device::SpirV && !library.targets().contains(&"SPIRV") {
+        return Err(DeviceError::NoSpirVInLlvm {
+            target: target.to_string(),
+            version: library.version().to_string(),
+            library: library.path().into(),
         });
     }
     let modules = link

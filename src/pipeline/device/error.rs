@@ -50,6 +50,21 @@ pub enum DeviceError {
         /// The first major version that knows it.
         needed: u32,
     },
+    /// The libLLVM can't make SPIR-V.
+    #[error(
+        "LLVM {version} ({}) cannot make SPIR-V for {target}: it has no SPIR-V backend (rustc's has \
+         none); name a libLLVM that has one with --offlink-llvm, such as that of Debian's \
+         libllvm22",
+        library.display()
+    )]
+    NoSpirVInLlvm {
+        /// The target.
+        target: String,
+        /// The library's version.
+        version: String,
+        /// The library.
+        library: PathBuf,
+    },
     /// ptxas is older, or newer, than the GPU.
     #[error(
         "ptxas ('{}') does not know {arch}; name another with --offlink-ptxas, or make PTX with \
@@ -103,8 +118,8 @@ pub enum DeviceError {
     },
     /// Inputs that are no bitcode any more, where bitcode is to be made.
     #[error(
-        "cannot make bitcode for {target} of '{origin}', which is machine code or PTX; compile it \
-         with -foffload-lto"
+        "cannot make bitcode for {target} of '{origin}', which is machine code, PTX or SPIR-V; \
+         compile it to bitcode, as -foffload-lto does"
     )]
     BitcodeOfObjects {
         /// The target.

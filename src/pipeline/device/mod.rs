@@ -6,6 +6,7 @@ mod cpu;
 mod error;
 mod nvptx;
 mod reproducer;
+mod spirv;
 
 pub use error::DeviceError;
 
@@ -160,6 +161,7 @@ fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceIm
                 Device::Nvptx(arch) => nvptx::link(target, *arch, link, context, &files),
                 Device::Amdgcn(id) => amdgcn::link(target, *id, link, context, &files),
                 Device::X86_64(cpu) => cpu::link(target, cpu, link, context, &files),
+                Device::SpirV => spirv::link(target, link, context, &files),
             };
             linked.map_err(|error| {
                 error.keeping(|| reproducer::keep(target, link, context.llvm_options))

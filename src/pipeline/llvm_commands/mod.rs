@@ -97,18 +97,19 @@ impl<'a> LlvmCommands<'a> {
         arguments.push(format!("--target={}", target.triple()).into());
         let is_cpu = matches!(target.device(), Device::X86_64(_));
         let is_nvidia = matches!(target.device(), Device::Nvptx(_));
+        let is_spirv = *target.device() == Device::SpirV;
         match (target.device(), target.arch()) {
             (Device::Amdgcn(_), id) => {
                 arguments.extend([format!("-mcpu={id}").into(), "-flto".into()]);
             }
-            (_, arch) if arch == "generic" => {}
+            (_, arch) if arch.is_empty() || arch == "generic" => {}
             (_, arch) => arguments.push(format!("-march={arch}").into()),
         }
         for option in &wrapper.llvm {
             let value = format!("--plugin-opt={}", option.value);
             arguments.extend(["-Xlinker".into(), value.into()]);
         }
-        if !is_nvidia {
+        if !is_nvidia && !is_spirv {
             arguments.push("-Wl,--no-undefined".into());
         }
         arguments.extend(inputs.iter().map(OsString::from));
@@ -120,11 +121,16 @@ impl<'a> LlvmCommands<'a> {
             let value = format!("-mllvm={}", option.value);
             arguments.extend(["-Xlinker".into(), value.into()]);
         }
-        if wrapper.save_temps && !is_cpu {
+        if wrapper.save_temps && !is_cpu && !is_spirv {
             arguments.push("-Wl,--save-temps".into());
         }
         if wrapper.embed_bitcode {
             arguments.push("-Wl,--lto-emit-llvm".into());
+        }
+        if job.kinds.contains(&OffloadKind::Sycl) {
+            let triple = format!("-triple={}", target.triple());
+            arguments.extend(["--sycl-link".into(), "-Xlinker".into(), triple.into()]);
+            arguments.extend(["-Xlinker".into(), "-arch=".into()]);
         }
         let is_meant =
             |triple: &Option<String>| triple.as_deref().is_none_or(|t| t == target.triple());

@@ -7,6 +7,7 @@
 mod globals_reg;
 
 use super::bundle::{self, BundleError, Described};
+use crate::spirv_runtime::SpirvRuntime;
 use offlink_bundle::offload_binary::{self, OffloadKind, Version};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -20,11 +21,12 @@ pub fn text(
     kind: OffloadKind,
     images: &[Described<'_>],
     container: &[u8],
+    runtime_of_spirv: SpirvRuntime,
     host_triple: &str,
 ) -> Result<String, BundleError> {
     let mut module = head(host_triple);
     match kind {
-        OffloadKind::OpenMp => module += &openmp(images)?,
+        OffloadKind::OpenMp => module += &openmp(images, runtime_of_spirv)?,
         OffloadKind::Hip => module += &runtime(&HIP, container),
         _ => module += &runtime(&CUDA, container),
     }
@@ -56,7 +58,7 @@ fn constructor(function: &str) -> String {
     )
 }
 
-fn openmp(images: &[Described<'_>]) -> Result<String, BundleError> {
+fn openmp(images: &[Described<'_>], runtime_of_spirv: SpirvRuntime) -> Result<String, BundleError> {
     let mut text = String::from(
         "\n%__tgt_device_image = type { ptr, ptr, ptr, ptr }\n\
          %__tgt_bin_desc = type { i32, ptr, ptr, ptr }\n\n",
@@ -65,7 +67,8 @@ fn openmp(images: &[Described<'_>]) -> Result<String, BundleError> {
     let mut rows = Vec::new();
     for (number, image) in images.iter().enumerate() {
         let mut binary = Vec::new();
-        bundle::offload_binary(std::slice::from_ref(image), Version::V1, &mut binary)?;
+        let image = std::slice::from_ref(image);
+        bundle::offload_binary(image, Version::V1, runtime_of_spirv, &mut binary)?;
         let name = match number {
             0 => ".omp_offloading.device_image".to_owned(),
             _ => format!(".omp_offloading.device_image.{number}"),
@@ -271,7 +274,8 @@ mod tests {
             data: b"0123456789abcdef",
         };
         let mut binary = Vec::new();
-        bundle::offload_binary(&[image], Version::V1, &mut binary).unwrap();
+        bundle::offload_binary(&[image], Version::V1, SpirvRuntime::default(), &mut binary)
+            .unwrap();
         let (start, end) = bounds(&binary);
         assert_eq!(&binary[start..end], b"0123456789abcdef");
     }

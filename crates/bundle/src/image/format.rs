@@ -105,7 +105,7 @@ impl fmt::Display for ImageFormat {
             }
             Self::ElfShared(machine) => write!(formatter, "linked ELF file of machine {machine}"),
             Self::SpirV => formatter.write_str("SPIR-V"),
-            Self::OneOmp => formatter.write_str("SPIR-V for Intel's OpenMP"),
+            Self::OneOmp => formatter.write_str("SPIR-V in oneOMP ELF"),
             Self::OffloadBinary => formatter.write_str("offload binary"),
             Self::Fatbin => formatter.write_str("CUDA fatbin"),
             Self::HipBundle => formatter.write_str("HIP bundle"),

@@ -6,4 +6,5 @@ mod faults;
 mod library_path;
 mod nvptx;
 mod rust;
+mod spirv;
 mod x86_64;
