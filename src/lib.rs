@@ -21,6 +21,7 @@ mod pipeline;
 mod process;
 mod report;
 mod request;
+mod response_file;
 mod spirv_runtime;
 mod target;
 mod time_trace;

@@ -3,6 +3,7 @@
 use crate::options::Options;
 use crate::wrapper_request::WrapperRequest;
 use std::ffi::OsString;
+use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -89,6 +90,16 @@ pub enum InputName {
     File(PathBuf),
     /// By `-l`, without that prefix; starts with `:` for a file name.
     Library(OsString),
+}
+
+/// As it stands on a driver's line.
+impl fmt::Display for InputName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Library(name) => write!(f, "-l{}", name.display()),
+        }
+    }
 }
 
 /// What a link makes.

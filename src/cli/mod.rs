@@ -8,13 +8,12 @@ mod help;
 mod ld_line;
 mod own_options;
 mod personalities;
-mod response_file;
 mod tokens;
 mod verbs;
 
 use crate::options::{OptionError, Options};
 use crate::request::Request;
-use crate::{Error, pipeline};
+use crate::{Error, pipeline, response_file};
 use personalities::{cc, clang_linker_wrapper, guess, ld, lld_link, peers};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -22,7 +21,6 @@ use std::process::ExitCode;
 use thiserror::Error as ThisError;
 
 pub use personalities::peers::PeerError;
-pub use response_file::quote as quote_response_file;
 pub use verbs::Verb;
 
 /// What one invocation is to do.

@@ -3,9 +3,9 @@
 
 use super::scan::Scanned;
 use super::work_dir::WorkDir;
-use crate::cli::quote_response_file;
 use crate::output_file::{self, OutputError};
 use crate::request::{Request, Style};
+use crate::response_file;
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ fn run_line(
         // lld's generic driver looks for its flavor before it reads files.
         let kept = if style == Style::LldFlavor { 2 } else { 0 };
         let file = work_dir.file("host-link.rsp");
-        output_file::write_bytes(&file, &quote_response_file(&arguments[kept..]))?;
+        output_file::write_bytes(&file, &response_file::quote(&arguments[kept..]))?;
         arguments.truncate(kept);
         let mut reference = OsString::from("@");
         reference.push(file);

@@ -112,6 +112,15 @@ fn without_addresses(printed: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// What `offlink inspect` says of the program that was linked with offlink.
+fn inspected(bench: &Workbench) -> String {
+    bench
+        .offlink()
+        .arg("inspect")
+        .arg(bench.path("ours"))
+        .succeeds()
+}
+
 fn count(printed: &str, call: &str) -> usize {
     printed
         .lines()
@@ -126,11 +135,7 @@ fn cuda_makes_the_calls_that_llvm_makes() {
     let ours = calls(&bench, &objects, true, &[]);
     assert_eq!(ours, calls(&bench, &objects, false, &[]));
     assert_eq!(count(&ours, "cudaRegisterFunction"), 8, "{ours}");
-    let listing = bench
-        .offlink()
-        .arg("inspect")
-        .arg(bench.path("ours"))
-        .succeeds();
+    let listing = inspected(&bench);
     assert!(
         listing.contains("cuda    nvptx64-nvidia-cuda sm_90"),
         "{listing}"
@@ -144,11 +149,7 @@ fn hip_makes_the_calls_that_llvm_makes() {
     let ours = calls(&bench, &objects, true, &[]);
     assert_eq!(ours, calls(&bench, &objects, false, &[]));
     assert_eq!(count(&ours, "hipRegisterManagedVar"), 2, "{ours}");
-    let listing = bench
-        .offlink()
-        .arg("inspect")
-        .arg(bench.path("ours"))
-        .succeeds();
+    let listing = inspected(&bench);
     assert!(
         listing.contains("hip     amdgcn-amd-amdhsa gfx90a"),
         "{listing}"
@@ -181,11 +182,7 @@ fn compressed_images_and_embedded_ptx() {
         true,
         &["-Wl,--offlink-compress", "-Wl,--offlink-embed-ptx"],
     );
-    let listing = bench
-        .offlink()
-        .arg("inspect")
-        .arg(bench.path("ours"))
-        .succeeds();
+    let listing = inspected(&bench);
     assert!(
         listing.contains("2 images") && listing.contains(" PTX "),
         "{listing}"
@@ -200,11 +197,7 @@ fn compressed_images_and_embedded_ptx() {
         .expect("the program")
         .len();
     assert!(small < plain, "{small} bytes compressed, {plain} not");
-    let listing = bench
-        .offlink()
-        .arg("inspect")
-        .arg(bench.path("ours"))
-        .succeeds();
+    let listing = inspected(&bench);
     assert!(
         listing.contains("hip     amdgcn-amd-amdhsa gfx90a"),
         "{listing}"

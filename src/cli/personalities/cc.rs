@@ -142,7 +142,6 @@ pub fn is_lld(program: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::InputName;
 
     fn read(line: &str) -> LinkLine {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
@@ -152,10 +151,7 @@ mod tests {
     fn files(line: &LinkLine) -> Vec<String> {
         line.inputs
             .iter()
-            .map(|input| match &input.name {
-                InputName::File(path) => path.display().to_string(),
-                InputName::Library(name) => format!("-l{}", name.display()),
-            })
+            .map(|input| input.name.to_string())
             .collect()
     }
 

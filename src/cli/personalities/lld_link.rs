@@ -122,10 +122,7 @@ mod tests {
     fn names(line: &LinkLine) -> Vec<String> {
         line.inputs
             .iter()
-            .map(|input| match &input.name {
-                InputName::File(path) => path.display().to_string(),
-                InputName::Library(name) => format!("-l{}", name.display()),
-            })
+            .map(|input| input.name.to_string())
             .collect()
     }
 

@@ -7,9 +7,10 @@ mod link;
 mod seal;
 pub(super) mod wrap;
 
-use super::{UsageError, own_options, response_file};
+use super::{UsageError, own_options};
 use crate::Error;
 use crate::options::{DeviceOptions, Options};
+use crate::response_file;
 use clap::Parser;
 use std::ffi::{OsStr, OsString};
 

@@ -15,9 +15,10 @@ mod offload_wrapper;
 pub use error::PeerError;
 
 use crate::Error;
-use crate::cli::{UsageError, own_options, response_file};
+use crate::cli::{UsageError, own_options};
 use crate::options::Options;
 use crate::report;
+use crate::response_file;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
