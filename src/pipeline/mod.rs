@@ -105,35 +105,65 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         trace.phase("write", || device_product::write(&images, request))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let compress = request.options.compress;
-    let registrar = Registrar {
-        host: &host,
+    let output = Output {
+        request,
         toolchain: &toolchain,
-        style: request.style,
-        spirv_runtime: request.options.spirv_runtime,
+        host: &host,
+        scanned: &scanned,
         work_dir: &work_dir,
+        transcript: &transcript,
     };
-    let objects = trace.phase("register", || {
-        registrar.write(&images, compress, request.line.output_kind)
-    })?;
-    transcript.modules(&images)?;
-    let host_linker = toolchain.host_linker(request.style)?;
-    transcript.host_link(&host_linker, &scanned, &objects);
-    let status = trace.phase("host link", || {
-        host_link::run(&host_linker, request, &scanned, &objects, &work_dir)
-    })?;
-    if !status.success() {
-        return Ok(host_link::exit_code(status));
+    output.make(&images, &selected.entries, trace)
+}
+
+/// What making the output takes besides images and entries.
+struct Output<'a> {
+    request: &'a Request,
+    toolchain: &'a Toolchain,
+    host: &'a Host,
+    scanned: &'a scan::Scanned,
+    work_dir: &'a WorkDir,
+    transcript: &'a Transcript<'a>,
+}
+
+impl Output<'_> {
+    /// The last phases: the images are registered, the host linker runs, and
+    /// its output is verified.
+    fn make(
+        &self,
+        images: &[device::DeviceImage],
+        entries: &select::Entries,
+        trace: &mut TimeTrace,
+    ) -> Result<ExitCode, Error> {
+        let request = self.request;
+        let registrar = Registrar {
+            host: self.host,
+            toolchain: self.toolchain,
+            style: request.style,
+            spirv_runtime: request.options.spirv_runtime,
+            work_dir: self.work_dir,
+        };
+        let objects = trace.phase("register", || {
+            registrar.write(images, request.options.compress, request.line.output_kind)
+        })?;
+        self.transcript.modules(images)?;
+        let host_linker = self.toolchain.host_linker(request.style)?;
+        self.transcript
+            .host_link(&host_linker, self.scanned, &objects);
+        let status = trace.phase("host link", || {
+            host_link::run(&host_linker, request, self.scanned, &objects, self.work_dir)
+        })?;
+        if !status.success() {
+            return Ok(host_link::exit_code(status));
+        }
+        let finished = trace.phase("verify", || finish(request, entries, images, &objects));
+        if let Err(error) = finished {
+            // An output that can't work must not be taken for one that can.
+            let _ = std::fs::remove_file(&request.line.output);
+            return Err(error);
+        }
+        Ok(ExitCode::SUCCESS)
     }
-    let finished = trace.phase("verify", || {
-        finish(request, &selected.entries, &images, &objects)
-    });
-    if let Err(error) = finished {
-        // An output that can't work must not be taken for one that can.
-        let _ = std::fs::remove_file(&request.line.output);
-        return Err(error);
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Hands the line to the host linker as it came; returns only if it is not to be
