@@ -1,0 +1,191 @@
+//! The table of offlink's own options: each with its value, its environment
+//! variable, its line of help and its effect.
+
+use super::{Emit, Options};
+use crate::image_argument::ImageArgumentError;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+/// One option: its name, what its value stands for (`None` if it has none),
+/// its environment variable, its line of help, and its effect.
+pub(super) struct OwnOption {
+    pub(super) name: &'static str,
+    pub(super) hint: Option<&'static str>,
+    pub(super) variable: Option<&'static str>,
+    pub(super) help: &'static str,
+    pub(super) apply: fn(&mut Options, &OsStr) -> Result<bool, ImageArgumentError>,
+}
+
+/// Stores a path that is not empty.
+fn path(slot: &mut Option<PathBuf>, value: &OsStr) -> Result<bool, ImageArgumentError> {
+    *slot = Some(value.into());
+    Ok(!value.is_empty())
+}
+
+pub(super) const TABLE: &[OwnOption] = &[
+    OwnOption {
+        name: "image",
+        hint: Some("file=F,triple=T,arch=A[,kind=openmp]"),
+        variable: None,
+        help: "add device code to the link; may be repeated",
+        apply: |options, value| {
+            options.images.push(value.to_string_lossy().parse()?);
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "emit",
+        hint: Some("image|ptx"),
+        variable: None,
+        help: "what to make for NVIDIA targets (image: a cubin, by ptxas)",
+        apply: |options, value| {
+            options.device.emit = match value.to_str() {
+                Some("image") => Emit::Image,
+                Some("ptx") => Emit::Ptx,
+                _ => return Ok(false),
+            };
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "opt-level",
+        hint: Some("0|1|2|3"),
+        variable: None,
+        help: "optimisation of device code (default 3)",
+        apply: |options, value| {
+            let level = value
+                .to_str()
+                .and_then(|text| text.parse().ok())
+                .filter(|l| *l <= 3);
+            options.device.opt_level = level.unwrap_or(options.device.opt_level);
+            Ok(level.is_some())
+        },
+    },
+    OwnOption {
+        name: "jobs",
+        hint: Some("N"),
+        variable: Some("OFFLINK_JOBS"),
+        help: "the most device links at a time (default: the number of cores)",
+        apply: |options, value| {
+            options.jobs = value.to_str().and_then(|text| text.parse().ok());
+            Ok(options.jobs.is_some())
+        },
+    },
+    OwnOption {
+        name: "llvm",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_LLVM"),
+        help: "the libLLVM to use",
+        apply: |options, value| path(&mut options.device.tools.llvm, value),
+    },
+    OwnOption {
+        name: "ptxas",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_PTXAS"),
+        help: "the ptxas to use",
+        apply: |options, value| path(&mut options.device.tools.ptxas, value),
+    },
+    OwnOption {
+        name: "nvlink",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_NVLINK"),
+        help: "the nvlink to use",
+        apply: |options, value| path(&mut options.device.tools.nvlink, value),
+    },
+    OwnOption {
+        name: "lld",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_LLD"),
+        help: "the lld to use for AMD images (ld.lld or rust-lld)",
+        apply: |options, value| path(&mut options.device.tools.lld, value),
+    },
+    OwnOption {
+        name: "spirv-link",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_SPIRV_LINK"),
+        help: "the spirv-link to use where SPIR-V modules join",
+        apply: |options, value| path(&mut options.device.tools.spirv_link, value),
+    },
+    OwnOption {
+        name: "host-linker",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_HOST_LINKER"),
+        help: "the linker or compiler driver that makes the program",
+        apply: |options, value| path(&mut options.device.tools.host_linker, value),
+    },
+    OwnOption {
+        name: "cc",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_CC"),
+        help: "the compiler driver for hosts other than x86-64 Linux",
+        apply: |options, value| path(&mut options.device.tools.cc, value),
+    },
+    OwnOption {
+        name: "host-triple",
+        hint: Some("TRIPLE"),
+        variable: None,
+        help: "the host (default: that of the first object)",
+        apply: |options, value| {
+            options.host_triple = value.to_str().map(str::to_owned);
+            Ok(!value.is_empty() && options.host_triple.is_some())
+        },
+    },
+    OwnOption {
+        name: "compress",
+        hint: None,
+        variable: None,
+        help: "compress the images in fatbins and HIP bundles",
+        apply: |options, _| {
+            (options.compress.cuda, options.compress.hip) = (true, true);
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "spirv-runtime",
+        hint: Some("22|24"),
+        variable: None,
+        help: "the LLVM whose runtimes load SPIR-V images (default 22)",
+        apply: |options, value| {
+            let runtime = value.to_str().and_then(|text| text.parse().ok());
+            options.spirv_runtime = runtime.unwrap_or_default();
+            Ok(runtime.is_some())
+        },
+    },
+    OwnOption {
+        name: "embed-ptx",
+        hint: None,
+        variable: None,
+        help: "keep PTX of the newest NVIDIA architecture beside CUDA's cubins",
+        apply: |options, _| {
+            options.embed_ptx = true;
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "save-temps",
+        hint: Some("DIR"),
+        variable: None,
+        help: "keep what is made on the way there",
+        apply: |options, value| path(&mut options.save_temps, value),
+    },
+    OwnOption {
+        name: "dry-run",
+        hint: None,
+        variable: None,
+        help: "print the steps of the link instead of running them",
+        apply: |options, _| {
+            options.dry_run = true;
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "verbose",
+        hint: None,
+        variable: None,
+        help: "show details of errors",
+        apply: |options, _| {
+            options.verbose = true;
+            Ok(true)
+        },
+    },
+];
