@@ -1,5 +1,7 @@
 //! Host linkers that drop what nothing refers to keep the entries and images.
 
+use std::os::unix::fs::PermissionsExt;
+
 use crate::device_code::{LAUNCHED, RUNTIME, launcher_with, saxpy_images};
 use crate::workbench::{Run, Workbench};
 
@@ -43,4 +45,30 @@ fn lld_with_gc_sections() {
 #[test]
 fn lld_with_gc_sections_and_a_fixed_load_address() {
     links_and_runs(&["-fuse-ld=lld", "-Wl,--gc-sections", "-no-pie"]);
+}
+
+/// A driver that does not say which linker it uses: what that drops is noticed
+/// in the output, which does not stay.
+#[test]
+fn entries_that_a_linker_dropped_are_missed() {
+    let bench = Workbench::new();
+    let object = launcher_with(&bench, &saxpy_images(&bench));
+    let driver = bench.write(
+        "driver",
+        "#!/bin/sh\nexec clang-22 -fuse-ld=lld -Wl,--gc-sections \"$@\"\n",
+    );
+    std::fs::set_permissions(&driver, PermissionsExt::from_mode(0o755)).expect("a program");
+    let stderr = bench
+        .offlink()
+        .env("OFFLINK_HOST_LINKER", driver)
+        .arg("cc")
+        .arg(object)
+        .args([RUNTIME, "-o", "program"])
+        .fails_with(1);
+    assert!(stderr.contains("kept 0 of 56 bytes"), "{stderr}");
+    assert!(stderr.contains("-z nostart-stop-gc"), "{stderr}");
+    assert!(
+        !bench.path("program").exists(),
+        "the program was left behind"
+    );
 }

@@ -2,6 +2,7 @@
 //! stand-in for the runtimes prints the calls that a program makes at its start.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::device_code::{CPU, bitcode, pack};
 use crate::workbench::{Run, Workbench, cuda, offlink, repository};
@@ -77,7 +78,16 @@ pub fn objects(
 /// Links with clang, whose wrapper is offlink or its own; returns what the
 /// program prints, without addresses.
 pub fn calls(bench: &Workbench, objects: &[PathBuf], ours: bool, more: &[&str]) -> String {
-    let program = bench.path(if ours { "ours" } else { "theirs" });
+    link(bench, objects, ours, more).succeeds();
+    without_addresses(&bench.command(bench.path(name(ours))).succeeds())
+}
+
+/// The program's name by whose wrapper links it.
+fn name(ours: bool) -> &'static str {
+    if ours { "ours" } else { "theirs" }
+}
+
+fn link(bench: &Workbench, objects: &[PathBuf], ours: bool, more: &[&str]) -> Command {
     let mut clang = bench.command("clang++-22");
     if ours {
         let folder = bench.folder("wrapper");
@@ -96,9 +106,8 @@ pub fn calls(bench: &Workbench, objects: &[PathBuf], ours: bool, more: &[&str]) 
         .args(objects)
         .args(more)
         .arg("-o")
-        .arg(&program)
-        .succeeds();
-    without_addresses(&bench.command(program).succeeds())
+        .arg(bench.path(name(ours)));
+    clang
 }
 
 /// `host=+0x4010` becomes `host`.
@@ -247,4 +256,38 @@ fn kinds_mix_in_one_program() {
     assert_eq!(count(&printed, "tgt_register_lib images=1"), 1, "{printed}");
     assert_eq!(count(&printed, "cudaRegisterFunction"), 8, "{printed}");
     assert_eq!(count(&printed, "hipRegisterFunction"), 1, "{printed}");
+}
+
+/// nvlink refuses what clang makes of a kernel that is only declared, unless
+/// offlink mends it: clang's own wrapper fails on the same objects.
+#[test]
+fn kernel_that_another_file_defines() {
+    let bench = Workbench::new();
+    let mut objects = objects(&bench, Language::Cuda, CUDA, &[]);
+    let declaration = "#include \"declarations.h\"\n__global__ void other(int *out)";
+    let user = "extern \"C\" void use(const volatile void *);\nvoid user() { use((void *)other); }";
+    for (name, rest) in [
+        ("user", format!(";\n{user}\n")),
+        ("definition", " { *out = 1; }\n".to_owned()),
+    ] {
+        let object = bench.path(format!("{name}.o"));
+        bench
+            .command("clang++-22")
+            .args(Language::Cuda.flags())
+            .args(CUDA)
+            .args(["--offload-new-driver", "-fgpu-rdc", "-O1", "-nogpulib"])
+            .arg("-Wno-unknown-cuda-version")
+            .arg(format!("--cuda-path={}", cuda().display()))
+            .args(["-c", "-o"])
+            .arg(&object)
+            .arg("-I")
+            .arg(source("."))
+            .arg(bench.write(&format!("{name}.cu"), format!("{declaration}{rest}")))
+            .succeeds_silently();
+        objects.push(object);
+    }
+    let printed = calls(&bench, &objects, true, &[]);
+    assert_eq!(count(&printed, "cudaRegisterFunction"), 1, "{printed}");
+    let theirs = link(&bench, &objects, false, &[]).fails_with(1);
+    assert!(theirs.contains("not declared __global__"), "{theirs}");
 }
