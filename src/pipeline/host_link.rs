@@ -94,22 +94,18 @@ pub fn arguments(request: &Request, dropped: &[usize], objects: &[PathBuf]) -> V
             0
         },
     );
-    let given = || request.arguments.iter().enumerate();
-    let kept = |(position, _): &(usize, &OsString)| !dropped.contains(position);
     let mut arguments: Vec<OsString> = Vec::with_capacity(request.arguments.len() + 3);
-    arguments.extend(
-        given()
-            .take(place)
-            .filter(kept)
-            .map(|(_, argument)| argument.clone()),
-    );
-    arguments.extend(objects.iter().map(OsString::from));
-    arguments.extend(
-        given()
-            .skip(place)
-            .filter(kept)
-            .map(|(_, argument)| argument.clone()),
-    );
+    for (position, argument) in request.arguments.iter().enumerate() {
+        if position == place {
+            arguments.extend(objects.iter().map(OsString::from));
+        }
+        if !dropped.contains(&position) {
+            arguments.push(argument.clone());
+        }
+    }
+    if place >= request.arguments.len() {
+        arguments.extend(objects.iter().map(OsString::from));
+    }
     if request.line.names_lld {
         arguments.extend(keep_entries(request.style));
     }

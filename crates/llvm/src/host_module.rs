@@ -6,16 +6,12 @@
 
 use crate::bitcode::{self, BitcodeError};
 use crate::bitstream::{Abbreviations, Block, Item, Record};
-use crate::symbols::{self, MODULE_BLOCK};
+use crate::symbols::{self, CODE_ALIAS, CODE_FUNCTION, CODE_IFUNC, CODE_VARIABLE, MODULE_BLOCK};
 
 const BLOCKINFO_BLOCK: u64 = 0;
 const CONSTANTS_BLOCK: u64 = 11;
 
 const CODE_SECTION: u64 = 5;
-const CODE_VARIABLE: u64 = 7;
-const CODE_FUNCTION: u64 = 8;
-const CODE_ALIAS: u64 = 14;
-const CODE_IFUNC: u64 = 15;
 
 const CODE_SETTYPE: u64 = 1;
 const CODE_NULL: u64 = 2;

@@ -11,10 +11,10 @@ pub(crate) const MODULE_BLOCK: u64 = 8;
 const STRTAB_BLOCK: u64 = 23;
 
 const CODE_TRIPLE: u64 = 2;
-const CODE_VARIABLE: u64 = 7;
-const CODE_FUNCTION: u64 = 8;
-const CODE_ALIAS: u64 = 14;
-const CODE_IFUNC: u64 = 15;
+pub(crate) const CODE_VARIABLE: u64 = 7;
+pub(crate) const CODE_FUNCTION: u64 = 8;
+pub(crate) const CODE_ALIAS: u64 = 14;
+pub(crate) const CODE_IFUNC: u64 = 15;
 const CODE_STRTAB_BLOB: u64 = 1;
 
 /// What a bitcode file tells about its target and its global names.

@@ -78,6 +78,9 @@ pub fn select(scanned: &Scanned, request: &Request) -> Result<Selected, SelectEr
     let mut host = host_members::find(scanned, request)?;
     let certain = taken(scanned, &mut host.clone(), &mut Members::new())?;
     let mut device = device_members::find(scanned, &certain.device, &host)?;
+    if device.is_empty() {
+        return Ok(certain);
+    }
     taken(scanned, &mut host, &mut device)
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::embedded::{self, Place};
-use super::source::{self, Blob};
+use super::source;
 use super::{Error, HostTarget, Platform};
 
 /// The section is the one where NVIDIA's tools look. The alignment is LLVM's;
@@ -41,11 +41,5 @@ pub fn write(host: HostTarget, fatbin: &[u8], out: &mut impl Write) -> Result<()
 /// The C source of that object for any platform. It takes the fatbin from `file`
 /// when it is compiled with [`Platform::compiler_flags`].
 pub fn source(platform: Platform, file: &Path) -> String {
-    let blob = Blob {
-        section: PLACE.section,
-        elf_type: "progbits",
-        alignment: PLACE.alignment,
-        symbol: PLACE.symbol,
-    };
-    source::whole(platform, source::CUDA, &blob, file)
+    source::whole(platform, source::CUDA, &PLACE.blob(), file)
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use goblin::elf::section_header::{SHF_ALLOC, SHT_PROGBITS};
 
 use super::relocatable::{Relocatable, Section, Symbol};
+use super::source::Blob;
 use super::{Error, HostTarget, entries, template};
 
 /// Where a blob goes.
@@ -16,6 +17,18 @@ pub(super) struct Place {
     pub(super) alignment: u64,
     /// The name by which the code refers to the first byte.
     pub(super) symbol: &'static str,
+}
+
+impl Place {
+    /// The same place in C source.
+    pub(super) fn blob(&self) -> Blob<'static> {
+        Blob {
+            section: self.section,
+            elf_type: "progbits",
+            alignment: self.alignment,
+            symbol: self.symbol,
+        }
+    }
 }
 
 /// Writes an object of `code`, compiled from `runtime/`, and `blob` to `out`.

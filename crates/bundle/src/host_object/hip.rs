@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::embedded::{self, Place};
-use super::source::{self, Blob};
+use super::source;
 use super::{Error, HostTarget, Platform};
 
 /// The HIP runtime maps the bundle from the program's file where it starts a
@@ -38,11 +38,5 @@ pub fn write(host: HostTarget, bundle: &[u8], out: &mut impl Write) -> Result<()
 /// The C source of that object for any platform. It takes the bundle from `file`
 /// when it is compiled with [`Platform::compiler_flags`].
 pub fn source(platform: Platform, file: &Path) -> String {
-    let blob = Blob {
-        section: PLACE.section,
-        elf_type: "progbits",
-        alignment: PLACE.alignment,
-        symbol: PLACE.symbol,
-    };
-    source::whole(platform, source::HIP, &blob, file)
+    source::whole(platform, source::HIP, &PLACE.blob(), file)
 }
