@@ -95,9 +95,6 @@ impl FileReport {
             origin: object.name.clone(),
             source,
         };
-        if object.legacy_entries().map_err(failed)?.is_some() {
-            return Ok(());
-        }
         let entries = object.entries();
         self.entries.extend(
             entries

@@ -14,10 +14,10 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=runtime");
     println!("cargo::rerun-if-changed=src/host_object/flags.rs");
     let folder = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    for kind in ["openmp", "cuda", "hip", "sycl_descriptor", "sycl_binary"] {
-        let template = folder.join(kind).with_extension("o");
+    for (kind, object, entries) in TEMPLATES {
+        let template = folder.join(object);
         if is_x86_64_linux() {
-            compile(&format!("runtime/{kind}.c"), &template)?;
+            compile(&format!("runtime/{kind}.c"), entries, &template)?;
         } else {
             // An empty template: `HostTarget::supported` leaves its host out.
             fs::write(template, [])?;
@@ -26,7 +26,22 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-fn compile(source: &str, object: &Path) -> io::Result<()> {
+/// The code, the object that becomes of it, and which entries it walks
+/// (`runtime/entry.h`).
+#[rustfmt::skip]
+const TEMPLATES: [(&str, &str, &[&str]); 9] = [
+    ("openmp", "openmp.o", &[]),
+    ("cuda", "cuda.o", &[]),
+    ("cuda", "cuda-20.o", &["-DENTRIES=cuda_offloading_entries", "-DENTRIES_OF_LLVM=20"]),
+    ("cuda", "cuda-19.o", &["-DENTRIES=cuda_offloading_entries", "-DENTRIES_OF_LLVM=19"]),
+    ("hip", "hip.o", &[]),
+    ("hip", "hip-20.o", &["-DENTRIES=hip_offloading_entries", "-DENTRIES_OF_LLVM=20"]),
+    ("hip", "hip-19.o", &["-DENTRIES=hip_offloading_entries", "-DENTRIES_OF_LLVM=19"]),
+    ("sycl_descriptor", "sycl_descriptor.o", &[]),
+    ("sycl_binary", "sycl_binary.o", &[]),
+];
+
+fn compile(source: &str, entries: &[&str], object: &Path) -> io::Result<()> {
     let compiler = cc::Build::new()
         .try_get_compiler()
         .map_err(io::Error::other)?;
@@ -37,7 +52,7 @@ fn compile(source: &str, object: &Path) -> io::Result<()> {
     command.args(["-Wno-unknown-warning-option", "-Wno-prio-ctor-dtor"]);
     command.args(flags::FLAGS);
     command.args(flags::ELF_FLAGS).args(flags::X86_64_FLAGS);
-    command.arg(source).arg("-o").arg(object);
+    command.args(entries).arg(source).arg("-o").arg(object);
     let status = command.status()?;
     if status.success() {
         Ok(())

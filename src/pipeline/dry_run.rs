@@ -11,6 +11,7 @@ use crate::Error;
 use crate::options::{Compress, Emit};
 use crate::request::{OutputKind, Request, Style};
 use crate::spirv_runtime::SpirvRuntime;
+use offlink_bundle::entry::Generation;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -49,6 +50,7 @@ pub fn commands(
         let mut wrap = words(&["offlink", "wrap"]);
         wrap.extend(host_triple(host));
         wrap.extend(compiler(request, host, host_linker));
+        wrap.extend(entries_of_llvm(selected.entries.form(kind)));
         wrap.extend(words(&["-o", &object, &bundle]));
         if is_relocatable && kind == OffloadKind::OpenMp {
             wrap.push("--relocatable".into());
@@ -171,6 +173,16 @@ fn compiler(request: &Request, host: &Host, host_linker: &Path) -> Option<OsStri
     let driver = (request.style == Style::Cc).then_some(host_linker);
     let compiler = named.or(driver)?;
     (host.triple != DEFAULT_HOST).then(|| format!("--cc={}", compiler.display()).into())
+}
+
+/// The form of the entries, where it is not that of today's compilers.
+fn entries_of_llvm(form: Generation) -> Option<OsString> {
+    let version = match form {
+        Generation::Llvm19 => "19",
+        Generation::Llvm20 => "20",
+        Generation::Llvm21 => return None,
+    };
+    Some(format!("--entries-of-llvm={version}").into())
 }
 
 fn host_triple(host: &Host) -> Option<OsString> {

@@ -144,7 +144,12 @@ impl Output<'_> {
             work_dir: self.work_dir,
         };
         let objects = trace.phase("register", || {
-            registrar.write(images, request.options.compress, request.line.output_kind)
+            registrar.write(
+                images,
+                entries,
+                request.options.compress,
+                request.line.output_kind,
+            )
         })?;
         self.transcript.modules(images)?;
         let host_linker = self.toolchain.host_linker(request.style)?;

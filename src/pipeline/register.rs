@@ -5,6 +5,7 @@ use super::compile::compile;
 use super::device::DeviceImage;
 use super::group::REGISTERED;
 use super::host::Host;
+use super::select::Entries;
 use super::work_dir::WorkDir;
 use crate::mapped_file::{self, ReadError};
 use crate::options::Compress;
@@ -13,6 +14,7 @@ use crate::process::ToolError;
 use crate::request::{OutputKind, Style};
 use crate::spirv_runtime::SpirvRuntime;
 use crate::toolchain::{NotFound, Toolchain};
+use offlink_bundle::entry::Generation;
 use offlink_bundle::host_object::{self, HostTarget, Platform, UnsupportedHost, openmp};
 use offlink_bundle::offload_binary::{Image, OffloadKind, Version};
 use std::path::{Path, PathBuf};
@@ -67,8 +69,8 @@ pub struct Registrar<'a> {
 
 impl Registrar<'_> {
     /// Writes an object for each kind that has images and returns their paths,
-    /// by kind in ascending order. A relocatable link wants others than a final
-    /// one.
+    /// by kind in ascending order. They walk `entries`, of which each kind's have one
+    /// form. A relocatable link wants others than a final one.
     ///
     /// # Errors
     /// [`RegisterError`] when the host is not supported or an object can't be
@@ -76,6 +78,7 @@ impl Registrar<'_> {
     pub fn write(
         &self,
         images: &[DeviceImage],
+        entries: &Entries,
         compress: Compress,
         output_kind: OutputKind,
     ) -> Result<Vec<PathBuf>, RegisterError> {
@@ -93,8 +96,9 @@ impl Registrar<'_> {
                 return Err(RegisterError::RelocatableSycl);
             }
             let object = object_file(kind, self.work_dir);
+            let form = entries.form(kind);
             if kind == OffloadKind::OpenMp {
-                self.write_openmp(&of_kind, output_kind, &object)?;
+                self.write_openmp(&of_kind, form, output_kind, &object)?;
             } else {
                 let container = container_file(kind, self.work_dir);
                 output_file::write(&container, |out| {
@@ -102,7 +106,7 @@ impl Registrar<'_> {
                     bundle::write(kind, &of_kind, compress, runtime, host, out)
                         .map_err(RegisterError::from)
                 })?;
-                self.write_container(kind, &container, &object)?;
+                self.write_container(kind, &container, form, &object)?;
             }
             objects.push(object);
         }
@@ -110,13 +114,14 @@ impl Registrar<'_> {
     }
 
     /// Writes the object for images of OpenMP, each in an offload binary of its
-    /// own.
+    /// own, and for entries of this form.
     ///
     /// # Errors
     /// As [`Self::write()`].
     pub fn write_openmp(
         &self,
         images: &[Described<'_>],
+        entries: Generation,
         output_kind: OutputKind,
         object: &Path,
     ) -> Result<(), RegisterError> {
@@ -128,9 +133,9 @@ impl Registrar<'_> {
             return output_file::write(object, |out| {
                 let written = match output_kind {
                     OutputKind::Relocatable => {
-                        openmp::write_for_relocatable_link(host, &of_images, out)
+                        openmp::write_for_relocatable_link(host, entries, &of_images, out)
                     }
-                    _ => openmp::write(host, &of_images, out),
+                    _ => openmp::write(host, entries, &of_images, out),
                 };
                 written.map_err(RegisterError::from)
             });
@@ -143,15 +148,15 @@ impl Registrar<'_> {
         })?;
         let source = match output_kind {
             OutputKind::Relocatable => {
-                openmp::source_for_relocatable_link(platform, &of_images, &container)?
+                openmp::source_for_relocatable_link(platform, entries, &of_images, &container)?
             }
-            _ => openmp::source(platform, &of_images, &container)?,
+            _ => openmp::source(platform, entries, &of_images, &container)?,
         };
         self.compile(OffloadKind::OpenMp, &source, platform, object)
     }
 
     /// Writes the object for a fatbin (CUDA), a HIP bundle or offload binaries of
-    /// SYCL's images, which are in a file.
+    /// SYCL's images, which are in a file, and for entries of this form.
     ///
     /// # Errors
     /// As [`Self::write()`].
@@ -159,6 +164,7 @@ impl Registrar<'_> {
         &self,
         kind: OffloadKind,
         container: &Path,
+        entries: Generation,
         object: &Path,
     ) -> Result<(), RegisterError> {
         let host = HostTarget::from_triple(&self.host.triple);
@@ -166,9 +172,9 @@ impl Registrar<'_> {
             let container = mapped_file::map(container)?;
             return output_file::write(object, |out| {
                 let written = match kind {
-                    OffloadKind::Hip => host_object::hip::write(host, &container, out),
+                    OffloadKind::Hip => host_object::hip::write(host, entries, &container, out),
                     OffloadKind::Sycl => host_object::sycl::write(host, &container, out),
-                    _ => host_object::cuda::write(host, &container, out),
+                    _ => host_object::cuda::write(host, entries, &container, out),
                 };
                 written.map_err(RegisterError::from)
             });
@@ -178,8 +184,8 @@ impl Registrar<'_> {
         }
         let platform = Platform::from_triple(&self.host.triple)?;
         let source = match kind {
-            OffloadKind::Hip => host_object::hip::source(platform, container),
-            _ => host_object::cuda::source(platform, container),
+            OffloadKind::Hip => host_object::hip::source(platform, entries, container),
+            _ => host_object::cuda::source(platform, entries, container),
         };
         self.compile(kind, &source, platform, object)
     }

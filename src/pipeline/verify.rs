@@ -1,8 +1,9 @@
 //! Reading the result back: what the host code expects must be in it.
 
 use super::device::{DeviceImage, ImageSymbols};
+use super::group::REGISTERED;
 use super::select::{Entries, Selected};
-use offlink_bundle::entry::{self, OffloadEntry};
+use offlink_bundle::entry::{self, Generation, OffloadEntry};
 use offlink_bundle::image;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,6 +56,26 @@ pub enum VerifyError {
         output: PathBuf,
         /// What is wrong.
         source: entry::Error,
+    },
+    /// The registration code does not see an entry of the output.
+    #[error(
+        "'{}' has the {kind} offload entry '{name}' of {}, but its others are those of {}; \
+         compile all files with one version of clang",
+        output.display(),
+        found.compilers(),
+        registered.compilers()
+    )]
+    Form {
+        /// The output.
+        output: PathBuf,
+        /// The offload kind of the entry.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// Its form.
+        found: Generation,
+        /// The form of the entries that are registered.
+        registered: Generation,
     },
     /// An image can't be read.
     #[error("cannot read the symbols of the device image for {target}: {source}")]
@@ -127,6 +148,7 @@ pub fn verify(
         });
     }
     let entries = entry::read(&file).map_err(failed)?;
+    check_forms(output, &entries, expected)?;
     match entries.iter().find(|entry| definitions.lack(entry)) {
         None => Ok(()),
         Some(missing) => {
@@ -138,6 +160,28 @@ pub fn verify(
             Err(no_definition(missing, &origin, images))
         }
     }
+}
+
+/// Objects that were not expected in the link may have entries of another form.
+fn check_forms(
+    output: &Path,
+    entries: &[OffloadEntry],
+    expected: &Entries,
+) -> Result<(), VerifyError> {
+    for kind in REGISTERED {
+        let registered = expected.form(kind);
+        let mut of_kind = entries.iter().filter(|entry| entry.is_of(kind));
+        if let Some(entry) = of_kind.find(|entry| entry.generation != registered) {
+            return Err(VerifyError::Form {
+                output: output.into(),
+                kind: kind.as_str(),
+                name: entry.name.clone(),
+                found: entry.generation,
+                registered,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn no_definition(entry: &OffloadEntry, origin: &str, images: &[DeviceImage]) -> VerifyError {

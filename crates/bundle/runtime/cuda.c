@@ -47,7 +47,7 @@ static void **handle __attribute__((section(".data.offlink_cuda_handle")));
 static int register_entries(void) {
   int managed = 0;
   for (const struct entry *entry = first_entry(); entry != end_of_entries(); ++entry) {
-    if (entry->kind != KIND_CUDA)
+    if (!is_of(entry, KIND_CUDA))
       continue;
     char *name = (char *)entry->name;
     int external = has(entry, EXTERN);
@@ -60,11 +60,13 @@ static int register_entries(void) {
     case VARIABLE:
       __cudaRegisterVar(handle, entry->address, name, name, external, entry->size, constant, 0);
       break;
+#if ENTRIES_OF_LLVM != 19 /* Links with such a variable of clang 19 are refused. */
     case MANAGED:
       __cudaRegisterManagedVar(handle, entry->auxiliary, name, name, external, entry->size,
                                constant, 0);
       managed = 1;
       break;
+#endif
     default:
       /* Surface and texture references: CUDA 12 took them out of the runtime,
        * and with them the functions that registered them. */

@@ -7,7 +7,7 @@
 //! with other such objects these would be the entries of all. So the section
 //! and the two symbols get a name of the object's own: the known name with a
 //! hash of the object, as LLVM 22.1.8's clang-linker-wrapper does it (through
-//! llvm-objcopy). The device code that has been linked is taken out.
+//! llvm-objcopy), and so do those of older compilers' entries. The device code that has been linked is taken out.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -19,7 +19,8 @@ use goblin::elf::section_header::{
 use md5::{Digest, Md5};
 
 use crate::elf::{Elf, ElfError};
-use crate::host_object::{ENTRIES_SECTION, SHF_GNU_RETAIN};
+use crate::entry::SECTIONS;
+use crate::host_object::SHF_GNU_RETAIN;
 use crate::offload_binary::SECTION_NAME;
 
 /// What is left of device code: an empty section, which no linker passes on to
@@ -36,7 +37,7 @@ pub enum Error {
     #[error("only relocatable 64-bit little endian ELF objects can be sealed")]
     Kind,
     /// It has no section of entries, so no registration object is part of it.
-    #[error("there is no section {ENTRIES_SECTION} in it")]
+    #[error("there is no section of offload entries in it, such as {}", SECTIONS[0].0)]
     NoEntries,
     /// Its tables would get too large for the format.
     #[error("its names take more than 4 GiB")]
@@ -60,13 +61,25 @@ pub fn seal(object: &[u8], out: &mut impl Write) -> Result<(), Error> {
     if elf.header.e_type != ET_REL || !elf.is_64_bit_little_endian() {
         return Err(Error::Kind);
     }
-    let new_name = format!("{ENTRIES_SECTION}_{:x}", hash(object));
+    let suffix = format!("_{:x}", hash(object));
     let mut sealed = Sealed::of(&elf)?;
-    sealed.rename_sections(&elf, new_name.as_bytes())?;
-    for index in 0..elf.sections.len() {
-        if elf.sections[index].sh_type == SHT_SYMTAB {
-            sealed.rename_symbols(&elf, index, &new_name)?;
+    sealed.remove_device_code(&elf)?;
+    let mut has_entries = false;
+    for (name, _) in SECTIONS {
+        if elf.named(name)?.is_empty() {
+            continue;
         }
+        has_entries = true;
+        let new_name = format!("{name}{suffix}");
+        sealed.rename_sections(&elf, name, &new_name)?;
+        for index in 0..elf.sections.len() {
+            if elf.sections[index].sh_type == SHT_SYMTAB {
+                sealed.rename_symbols(&elf, index, name, &new_name)?;
+            }
+        }
+    }
+    if !has_entries {
+        return Err(Error::NoEntries);
     }
     sealed.write(object, out)?;
     Ok(())
@@ -100,41 +113,44 @@ impl<'a> Sealed<'a> {
         })
     }
 
-    fn rename_sections(&mut self, elf: &Elf<'a>, new_name: &[u8]) -> Result<(), Error> {
-        let names = elf.names_index();
-        let new = self.add_name(names, new_name)?;
-        let new_rela = self.add_name(names, &[b".rela", new_name].concat())?;
-        let linked = self.add_name(names, LINKED_SECTION)?;
-        let mut has_entries = false;
-        for index in 1..self.headers.len() {
-            let name = elf.section_name(index)?;
+    fn remove_device_code(&mut self, elf: &Elf<'a>) -> Result<(), Error> {
+        let linked = self.add_name(elf.names_index(), LINKED_SECTION)?;
+        for index in elf.named(SECTION_NAME)? {
             let header = &mut self.headers[index];
-            if name == ENTRIES_SECTION.as_bytes() {
-                header.sh_name = new;
-                header.sh_flags |= SHF_GNU_RETAIN;
-                has_entries = true;
-            } else if name.strip_prefix(b".rela") == Some(ENTRIES_SECTION.as_bytes()) {
-                header.sh_name = new_rela;
-            } else if name == SECTION_NAME.as_bytes() {
-                header.sh_name = linked;
-                header.sh_type = SHT_PROGBITS;
-                header.sh_flags = u64::from(SHF_EXCLUDE);
-                self.contents[index] = Cow::Borrowed(&[]);
-            }
+            header.sh_name = linked;
+            header.sh_type = SHT_PROGBITS;
+            header.sh_flags = u64::from(SHF_EXCLUDE);
+            self.contents[index] = Cow::Borrowed(&[]);
         }
-        if has_entries {
-            Ok(())
-        } else {
-            Err(Error::NoEntries)
-        }
+        Ok(())
     }
 
-    fn rename_symbols(&mut self, elf: &Elf<'a>, table: usize, new_name: &str) -> Result<(), Error> {
+    fn rename_sections(&mut self, elf: &Elf<'a>, name: &str, new: &str) -> Result<(), Error> {
+        let names = elf.names_index();
+        let new_name = self.add_name(names, new.as_bytes())?;
+        for index in elf.named(name)? {
+            self.headers[index].sh_name = new_name;
+            self.headers[index].sh_flags |= SHF_GNU_RETAIN;
+        }
+        let new_name = self.add_name(names, format!(".rela{new}").as_bytes())?;
+        for index in elf.named(&format!(".rela{name}"))? {
+            self.headers[index].sh_name = new_name;
+        }
+        Ok(())
+    }
+
+    fn rename_symbols(
+        &mut self,
+        elf: &Elf<'a>,
+        table: usize,
+        name: &str,
+        new_name: &str,
+    ) -> Result<(), Error> {
         const SYMBOL_SIZE: usize = 24;
         let symbols = elf.symbols(table)?;
         let names = elf.sections[table].sh_link as usize;
         for prefix in ["__start_", "__stop_"] {
-            let old = format!("{prefix}{ENTRIES_SECTION}");
+            let old = format!("{prefix}{name}");
             let is_meant = |(_, symbol): &(usize, goblin::elf::Sym)| {
                 symbol.st_shndx == SHN_UNDEF as usize
                     && symbols.name(symbol) == Some(old.as_bytes())
@@ -237,7 +253,7 @@ fn encoded(header: &SectionHeader) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry;
+    use crate::entry::{self, Generation};
     use crate::host_object::{HostTarget, openmp};
     use crate::offload_binary::{Image, ImageKind, OffloadKind};
 
@@ -251,7 +267,8 @@ mod tests {
             "",
             b"an image",
         );
-        openmp::write_for_relocatable_link(host, &[image], &mut object).unwrap();
+        openmp::write_for_relocatable_link(host, Generation::Llvm21, &[image], &mut object)
+            .unwrap();
         object
     }
 

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use linking::{LINKERS, MODES, data, run};
+use offlink_bundle::entry::Generation;
 use offlink_bundle::host_object::{HostTarget, openmp};
 use offlink_bundle::offload_binary::{Image, ImageKind, OffloadKind};
 
@@ -55,7 +56,7 @@ impl Workshop {
     fn wrap(&self, name: &str, images: &[Image<'_>]) {
         let host = HostTarget::from_triple("x86_64-unknown-linux-gnu").unwrap();
         let mut file = File::create(self.path().join(name)).unwrap();
-        openmp::write(host, images, &mut file).unwrap();
+        openmp::write(host, Generation::Llvm21, images, &mut file).unwrap();
     }
 
     /// Links the stand-in and `arguments` by a driver with its first arguments,

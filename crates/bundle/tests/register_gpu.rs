@@ -10,6 +10,7 @@ use std::path::Path;
 
 use goblin::elf::Elf;
 use linking::{LINKERS, MODES, data, run};
+use offlink_bundle::entry::Generation;
 use offlink_bundle::host_object::{Error, HostTarget, cuda, hip, openmp};
 use offlink_bundle::offload_binary::{Image, ImageKind, OffloadKind};
 
@@ -218,7 +219,7 @@ fn cuda_programs_make_the_calls_that_llvm_makes() {
     entries.retain(|entry| entry.kind != 2 || !entry.is_managed_variable());
     workshop.add_entries(&entries);
     let calls = workshop.compare(".nv_fatbin", "CUDA_FATBIN", |fatbin, file| {
-        cuda::write(HOST, fatbin, file)
+        cuda::write(HOST, Generation::Llvm21, fatbin, file)
     });
     // Those of the sources and, in each of the eight combinations of the other
     // flags, those made up.
@@ -232,7 +233,7 @@ fn hip_programs_make_the_calls_that_llvm_makes() {
     workshop.compile(&["-xhip", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a"]);
     workshop.add_entries(&all_entries());
     let calls = workshop.compare(".hip_fatbin", "HIP_FATBIN", |bundle, file| {
-        hip::write(HOST, bundle, file)
+        hip::write(HOST, Generation::Llvm21, bundle, file)
     });
     assert_eq!(count(&calls, "hipRegisterFunction"), 8 + 8 * 8);
     assert_eq!(count(&calls, "hipRegisterVar"), 10 + 8);
@@ -260,10 +261,18 @@ fn objects_of_several_kinds_fit_into_one_program() {
         "",
         b"image".as_slice(),
     );
-    workshop.write("openmp.o", |file| openmp::write(HOST, &[image], file));
-    workshop.write("cuda.o", |file| cuda::write(HOST, b"fatbin", file));
-    workshop.write("hip.o", |file| hip::write(HOST, b"bundle", file));
-    workshop.write("another.o", |file| hip::write(HOST, b"bundle", file));
+    workshop.write("openmp.o", |file| {
+        openmp::write(HOST, Generation::Llvm21, &[image], file)
+    });
+    workshop.write("cuda.o", |file| {
+        cuda::write(HOST, Generation::Llvm21, b"fatbin", file)
+    });
+    workshop.write("hip.o", |file| {
+        hip::write(HOST, Generation::Llvm21, b"bundle", file)
+    });
+    workshop.write("another.o", |file| {
+        hip::write(HOST, Generation::Llvm21, b"bundle", file)
+    });
     let expected = "\
 tgt_register_lib images=1
 cudaRegisterFatBinary magic=0x466243b1 version=1 unused=null aligned=1 as expected
@@ -290,8 +299,12 @@ tgt_unregister_lib images=1
 #[test]
 fn programs_without_entries_register_their_images_alone() {
     let workshop = Workshop::new();
-    workshop.write("cuda.o", |file| cuda::write(HOST, b"fatbin", file));
-    workshop.write("hip.o", |file| hip::write(HOST, b"bundle", file));
+    workshop.write("cuda.o", |file| {
+        cuda::write(HOST, Generation::Llvm21, b"fatbin", file)
+    });
+    workshop.write("hip.o", |file| {
+        hip::write(HOST, Generation::Llvm21, b"bundle", file)
+    });
     for (linker, mode) in programs() {
         let arguments = ["cuda.o", "hip.o", "-Wl,--gc-sections"];
         workshop.link(linker, &[&arguments[..], mode].concat());
@@ -322,7 +335,9 @@ fn managed_variables_of_cuda_are_registered_and_then_set_up() {
         size: 8,
     };
     workshop.add_entries(&[variable(1), variable(0), variable(9)]);
-    workshop.write("cuda.o", |file| cuda::write(HOST, b"fatbin", file));
+    workshop.write("cuda.o", |file| {
+        cuda::write(HOST, Generation::Llvm21, b"fatbin", file)
+    });
     let expected = "\
 cudaRegisterManagedVar host=pointer device=2-1-8 name=2-1-8 external=0 size=8 constant=0 global=0
 cudaRegisterVar host=object device=2-0-8 name=2-0-8 external=0 size=8 constant=0 global=0

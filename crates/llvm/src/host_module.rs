@@ -1,6 +1,6 @@
 //! Device code and offload entries in host bitcode (`clang -flto`), found without LLVM.
 //!
-//! Both are variables in sections of known names: constant bytes, and structures of seven words. Their values
+//! Both are variables in sections of known names: constant bytes, and structures. Their values
 //! are read from the module's constants, whose codes and numbering are those of "LLVM Bitcode File Format"
 //! (LLVM 22), seen in files of clang 19.1.7 and 22.1.8.
 
@@ -29,12 +29,14 @@ pub struct HostModule {
     pub entries: Vec<HostEntry>,
 }
 
-/// An offload entry in the layout of LLVM 21 and newer.
+/// An offload entry, in the layout of LLVM 20 and newer or in that before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostEntry {
-    /// The version of the layout, 1 so far.
+    /// The section that it is in.
+    pub section: String,
+    /// The version of the layout, 1 so far; 0 before LLVM 20, whose entries don't say.
     pub version: u64,
-    /// The runtimes that register the entry, as bits.
+    /// The runtimes that register the entry, as bits; 0 before LLVM 20.
     pub kind: u64,
     /// What sort of symbol it is.
     pub flags: u64,
@@ -47,22 +49,23 @@ pub struct HostEntry {
 }
 
 impl HostModule {
-    /// Reads what all modules in `bytes`, a whole bitcode file, raw or wrapped, hold for devices.
+    /// Reads what all modules in `bytes`, a whole bitcode file, raw or wrapped, hold for devices: device code,
+    /// and the entries in sections of the names in `entries`.
     ///
     /// # Errors
     /// [`BitcodeError`], also where an entry is none.
-    pub fn read(bytes: &[u8]) -> Result<Self, BitcodeError> {
+    pub fn read(bytes: &[u8], entries: &[&str]) -> Result<Self, BitcodeError> {
         let mut found = Self::default();
         let mut blocks = bitcode::blocks(bytes)?;
         while let Some(block) = blocks.next()? {
             if block.id == MODULE_BLOCK {
-                found.add(Values::of(block)?)?;
+                found.add(Values::of(block)?, entries)?;
             }
         }
         Ok(found)
     }
 
-    fn add(&mut self, values: Values) -> Result<(), BitcodeError> {
+    fn add(&mut self, values: Values, entries: &[&str]) -> Result<(), BitcodeError> {
         for global in &values.globals {
             match values.section(global) {
                 ".llvm.offloading" => {
@@ -70,7 +73,7 @@ impl HostModule {
                     let bytes = bytes.ok_or(BitcodeError::Malformed("device code of no bytes"))?;
                     self.device_code.push(bytes.to_vec());
                 }
-                "llvm_offload_entries" => {
+                section if entries.contains(&section) => {
                     let entry = values.entry(global);
                     let entry =
                         entry.ok_or(BitcodeError::Malformed("offload entry of an odd shape"))?;
@@ -181,8 +184,12 @@ impl Values {
             Constant::Integer(0) => return Some(None),
             _ => return None,
         };
-        let &[_, version, kind, flags, _, name, size, data, _] = parts.as_slice() else {
-            return None;
+        let (layout, flags, name, size, data) = match *parts.as_slice() {
+            [_, version, kind, flags, _, name, size, data, _] => {
+                (Some((version, kind)), flags, name, size, data)
+            }
+            [_, name, size, flags, data] => (None, flags, name, size, data),
+            _ => return None,
         };
         let integer = |number| match self.constant(number)? {
             Constant::Integer(value) => Some(*value),
@@ -191,9 +198,14 @@ impl Values {
         let name = self.globals.get(usize::try_from(name).ok()?)?;
         let name = self.initialiser(name)?.bytes()?;
         let name = name.strip_suffix(b"\0").unwrap_or(name);
+        let (version, kind) = match layout {
+            Some((version, kind)) => (integer(version)?, integer(kind)?),
+            None => (0, 0),
+        };
         Some(Some(HostEntry {
-            version: integer(version)?,
-            kind: integer(kind)?,
+            section: self.section(global).to_owned(),
+            version,
+            kind,
             flags: integer(flags)?,
             size: integer(size)?,
             data: integer(data)?,
@@ -225,13 +237,15 @@ mod tests {
     use super::*;
 
     const HOST: &[u8] = include_bytes!("../tests/data/llvm22/host.x86_64.bc");
+    const ENTRIES: &[&str] = &["omp_offloading_entries", "llvm_offload_entries"];
     const EMBEDDED: &[u8] = include_bytes!("../tests/data/llvm22/once.nvptx64.bc");
 
     #[test]
     fn what_clang_embeds() {
-        let module = HostModule::read(HOST).unwrap();
+        let module = HostModule::read(HOST, ENTRIES).unwrap();
         assert!(module.device_code == [EMBEDDED]);
         let entry = |kind, flags, size, data, name: &str| HostEntry {
+            section: "llvm_offload_entries".into(),
             version: 1,
             kind,
             flags,
@@ -246,12 +260,12 @@ mod tests {
     #[test]
     fn damaged_files_are_errors_or_other_values_but_never_a_panic() {
         for length in (0..HOST.len()).step_by(5) {
-            let _ = HostModule::read(&HOST[..length]);
+            let _ = HostModule::read(&HOST[..length], ENTRIES);
         }
         for bit in (0..HOST.len() * 8).step_by(29) {
             let mut damaged = HOST.to_vec();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            let _ = HostModule::read(&damaged);
+            let _ = HostModule::read(&damaged, ENTRIES);
         }
     }
 }

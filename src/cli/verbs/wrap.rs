@@ -14,6 +14,7 @@ use crate::request::{OutputKind, Style};
 use crate::spirv_runtime::SpirvRuntime;
 use crate::toolchain::Toolchain;
 use bytes::Bytes;
+use offlink_bundle::entry::Generation;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,9 @@ pub struct Wrap {
     /// The LLVM whose runtimes load SPIR-V images: 22 or 24
     #[arg(long, value_name = "N")]
     spirv_runtime: Option<SpirvRuntime>,
+    /// The first LLVM with offload entries of the program's form: 19, 20 or 21
+    #[arg(long, value_name = "N", default_value = "21")]
+    entries_of_llvm: Generation,
     /// The object to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
@@ -70,7 +74,7 @@ impl Wrap {
                 return Err(RegisterError::RelocatableSycl.into());
             }
             if let Some(kind) = kind {
-                return Ok(registrar.write_container(kind, file, &self.output)?);
+                return Ok(registrar.write_container(kind, file, self.entries_of_llvm, &self.output)?);
             }
         }
         self.offload_binaries(registrar)
@@ -99,7 +103,8 @@ impl Wrap {
         } else {
             OutputKind::Executable
         };
-        Ok(registrar.write_openmp(&images, output_kind, &self.output)?)
+        let entries = self.entries_of_llvm;
+        Ok(registrar.write_openmp(&images, entries, output_kind, &self.output)?)
     }
 }
 

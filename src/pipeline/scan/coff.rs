@@ -1,16 +1,13 @@
 //! Sections of COFF host objects, and of PE files, that concern devices.
 
 use super::ScanError;
-use super::host_object::HostObject;
+use super::host_object::{HostObject, is_entries};
 use bytes::Bytes;
 use object::read::coff::{CoffBigFile, CoffFile};
 use object::read::pe::PeFile64;
 use object::{Object, ObjectSection, SectionFlags, pe};
 use offlink_bundle::host_object::{Format, Platform, is_big_coff_object};
 use offlink_bundle::offload_binary::SECTION_NAME;
-
-/// The entries' section, before the dollar sign that linkers sort by.
-const ENTRIES_SECTION: &[u8] = b"llvm_offload_entries";
 
 /// Whether the file starts as a COFF object does.
 pub fn is_object(data: &[u8]) -> bool {
@@ -46,7 +43,12 @@ fn sections_of<'a>(
                 section: SECTION_NAME,
             })?;
             object.add_device(contents);
-        } else if section_name.split(|byte| *byte == b'$').next() == Some(ENTRIES_SECTION) {
+        } else if section_name
+            .split(|byte| *byte == b'$')
+            .next()
+            .is_some_and(is_entries)
+        {
+            // Linkers sort by what follows the dollar sign.
             object.has_entries = true;
             object.entries_in_group |= is_comdat(section.flags());
         }

@@ -10,13 +10,10 @@ use goblin::elf::Elf;
 use goblin::elf::header::{ET_DYN, ET_REL, Header};
 use goblin::elf::section_header::section_header64::SIZEOF_SHDR;
 use goblin::elf::section_header::{SHT_NOBITS, SectionHeader};
-use offlink_bundle::entry::{self, OffloadEntry};
+use offlink_bundle::entry::{self, Generation, OffloadEntry};
 use offlink_bundle::host_object::openmp::RELOCATABLE_SECTION;
-use offlink_bundle::offload_binary::{SECTION_NAME, SECTION_TYPE};
+use offlink_bundle::offload_binary::{OffloadKind, SECTION_NAME, SECTION_TYPE};
 use offlink_llvm::{HostEntry, HostModule};
-
-/// Where host objects have their entries since LLVM 21.
-const ENTRIES_SECTION: &str = "llvm_offload_entries";
 
 /// Where CUDA's and HIP's host objects and programs have their containers, and
 /// where relocatable links leave images of OpenMP.
@@ -115,17 +112,6 @@ impl HostObject {
         entry::entries_size(&self.data)
     }
 
-    /// The section of its entries if they are of a form from before LLVM 21.
-    ///
-    /// # Errors
-    /// [`entry::Error`] when the section headers can't be read.
-    pub fn legacy_entries(&self) -> Result<Option<&'static str>, entry::Error> {
-        if self.bitcode_entries.is_some() {
-            return Ok(None);
-        }
-        entry::legacy_entries(&self.data)
-    }
-
     /// Its device code.
     ///
     /// # Errors
@@ -145,8 +131,7 @@ pub fn is_shared_library(data: &[u8]) -> bool {
 }
 
 /// Reads the section headers; `None` if `data` is neither a relocatable object for
-/// a 64-bit little-endian host, ELF or COFF, nor bitcode. Names of entry sections
-/// before LLVM 21 count as entries, so that such objects are not passed over.
+/// a 64-bit little-endian host, ELF or COFF, nor bitcode.
 ///
 /// # Errors
 /// [`ScanError::Section`] when a section of device code lies outside the file,
@@ -182,7 +167,7 @@ pub fn read_linked(name: String, data: Bytes) -> Result<Option<HostObject>, Scan
 /// Device code and entries of bitcode are variables of known sections.
 fn bitcode(name: String, data: Bytes) -> Result<HostObject, ScanError> {
     let module = if embeds_device_code(&data) {
-        HostModule::read(&data).map_err(|source| ScanError::HostBitcode {
+        HostModule::read(&data, &entry::SECTIONS.map(|(name, _)| name)).map_err(|source| ScanError::HostBitcode {
             origin: name.clone(),
             source,
         })?
@@ -201,10 +186,17 @@ fn bitcode(name: String, data: Bytes) -> Result<HostObject, ScanError> {
 }
 
 fn entry_of(entry: HostEntry) -> OffloadEntry {
+    let mut sections = entry::SECTIONS.into_iter();
+    let kind = sections.find_map(|(name, kind)| kind.filter(|_| name == entry.section));
+    let generation = match (kind, entry.version) {
+        (None, _) => Generation::Llvm21,
+        (Some(_), 0) => Generation::Llvm19,
+        (Some(_), _) => Generation::Llvm20,
+    };
     // The constants are as wide as the fields of the entry.
     OffloadEntry {
-        version: entry.version as u16,
-        kind: entry.kind as u16,
+        generation,
+        kind: kind.map_or(entry.kind as u16, OffloadKind::number),
         flags: entry.flags as u32,
         size: entry.size,
         data: entry.data,
@@ -260,9 +252,8 @@ pub fn may_concern_devices(data: &[u8]) -> bool {
 /// Whether bitcode names a section of device code or entries; names stand in
 /// it byte for byte.
 fn embeds_device_code(bitcode: &[u8]) -> bool {
-    [SECTION_NAME, ENTRIES_SECTION]
-        .iter()
-        .any(|name| memchr::memmem::find(bitcode, name.as_bytes()).is_some())
+    let is_named = |name: &str| memchr::memmem::find(bitcode, name.as_bytes()).is_some();
+    is_named(SECTION_NAME) || entry::SECTIONS.iter().any(|(name, _)| is_named(name))
 }
 
 /// What the names of all sections of device code and of entries have in common.
@@ -270,11 +261,9 @@ fn may_concern(names: &[u8]) -> bool {
     memchr::memmem::find(names, b"offload").is_some()
 }
 
-fn is_entries(name: &[u8]) -> bool {
-    name == ENTRIES_SECTION.as_bytes()
-        || entry::LEGACY_SECTIONS
-            .iter()
-            .any(|legacy| name == legacy.as_bytes())
+pub(super) fn is_entries(name: &[u8]) -> bool {
+    let mut sections = entry::SECTIONS.iter();
+    sections.any(|(section, _)| name == section.as_bytes())
 }
 
 fn header(data: &[u8]) -> Option<Header> {

@@ -13,8 +13,10 @@ mod host_members;
 use super::scan::host_object::HostObject;
 use super::scan::{Item, ScanError, Scanned};
 use crate::device_input::DeviceInput;
+use super::group::REGISTERED;
 use crate::request::Request;
-use offlink_bundle::entry::{self, OffloadEntry};
+use offlink_bundle::entry::{self, Generation, OffloadEntry};
+use offlink_bundle::offload_binary::OffloadKind;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -40,6 +42,46 @@ pub struct Entries {
     pub size: u64,
 }
 
+impl Entries {
+    /// The form of the entries of one kind; today's if there are none.
+    pub fn form(&self, kind: OffloadKind) -> Generation {
+        let first = self.of(kind).next();
+        first.map_or_else(Generation::default, |(_, entry)| entry.generation)
+    }
+
+    fn of(&self, kind: OffloadKind) -> impl Iterator<Item = &(String, OffloadEntry)> {
+        let entries = self.entries.iter();
+        entries.filter(move |(_, entry)| entry.is_of(kind))
+    }
+
+    /// A kind is registered by one walk over entries of one form.
+    fn check(&self) -> Result<(), SelectError> {
+        for kind in REGISTERED {
+            let Some((first, of_first)) = self.of(kind).next() else {
+                continue;
+            };
+            for (origin, entry) in self.of(kind) {
+                if entry.generation != of_first.generation {
+                    return Err(SelectError::Forms {
+                        kind: kind.as_str(),
+                        first: first.clone(),
+                        first_form: of_first.generation,
+                        other: origin.clone(),
+                        other_form: entry.generation,
+                    });
+                }
+                if entry.generation == Generation::Llvm19 && entry.is_managed() {
+                    return Err(SelectError::Managed {
+                        name: entry.name.clone(),
+                        origin: origin.clone(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What takes part in the link can't be found out.
 #[derive(Debug, Error)]
 pub enum SelectError {
@@ -54,23 +96,44 @@ pub enum SelectError {
         /// What is wrong.
         source: entry::Error,
     },
-    /// The entries have a form that only runtimes before LLVM 21 read.
+    /// The runtime would read the entries of one as if they were of the other's form.
     #[error(
-        "'{origin}' has offload entries in section {section}, a form from before LLVM 21; \
-         compile it with clang 21 or newer"
+        "'{first}' has the {kind} offload entries of {}, '{other}' those of {}, and one program \
+         can't have both; compile both files with one version of clang",
+        first_form.compilers(),
+        other_form.compilers()
     )]
-    Legacy {
+    Forms {
+        /// The offload kind of the entries.
+        kind: &'static str,
+        /// The first object with entries of this kind.
+        first: String,
+        /// Their form.
+        first_form: Generation,
+        /// An object with entries of another form.
+        other: String,
+        /// Their form.
+        other_form: Generation,
+    },
+    /// The entry does not lead to the host's pointer to the variable, which the
+    /// runtime is to set.
+    #[error(
+        "managed variable '{name}' of '{origin}' can't be registered, as {} says too little of \
+         it; compile with clang 20 or newer",
+        Generation::Llvm19.compilers()
+    )]
+    Managed {
+        /// The variable.
+        name: String,
         /// The object.
         origin: String,
-        /// The section.
-        section: &'static str,
     },
 }
 
 /// Finds out which objects take part and reads their device code and entries.
 ///
 /// # Errors
-/// [`SelectError`] when one of them is damaged.
+/// [`SelectError`] when one of them is damaged, or their entries don't go together.
 pub fn select(scanned: &Scanned, request: &Request) -> Result<Selected, SelectError> {
     if !scanned.items.iter().any(is_archive_of_concern) {
         return taken(scanned, &mut Members::new(), &mut Members::new());
@@ -109,6 +172,7 @@ fn taken(
             Item::Device(inputs) => selected.device.extend(inputs.iter().cloned()),
         }
     }
+    selected.entries.check()?;
     Ok(selected)
 }
 
@@ -124,12 +188,6 @@ impl Selected {
                 origin: object.name.clone(),
                 source,
             };
-            if let Some(section) = object.legacy_entries().map_err(failed)? {
-                return Err(SelectError::Legacy {
-                    origin: object.name.clone(),
-                    section,
-                });
-            }
             let entries = object.entries().map_err(failed)?;
             let named = entries
                 .into_iter()

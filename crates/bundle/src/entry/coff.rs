@@ -6,9 +6,10 @@ use object::read::coff::{CoffBigFile, CoffFile};
 use object::read::pe::PeFile64;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolSection};
 
-use super::{ENTRY_SIZE, Error, NAME_OFFSET, OffloadEntry, split, text, words};
+use super::generation::{COMMON_SECTION, word};
+use super::{Error, Form, OffloadEntry, SECTIONS, text};
 use crate::elf::string_at;
-use crate::host_object::{ENTRIES_SECTION, Platform, is_big_coff_object};
+use crate::host_object::{Platform, is_big_coff_object};
 
 /// The name of the entries' section in a program: linkers cut it off after eight
 /// bytes (lld-link 22.1.8).
@@ -35,19 +36,25 @@ fn of_object<'a>(object: &impl Object<'a>) -> Result<Vec<OffloadEntry>, Error> {
     let mut entries = Vec::new();
     let mut index = 0;
     for section in object.sections() {
-        if !is_entries(section.name_bytes()?) {
+        let name = section.name_bytes()?;
+        if let Some(section) = old_section(name) {
+            return Err(Error::OldCoff { section });
+        }
+        if !is_entries(name) {
             continue;
         }
         let targets: HashMap<u64, object::RelocationTarget> = section
             .relocations()
             .map(|(offset, relocation)| (offset, relocation.target()))
             .collect();
-        for (position, bytes) in split(section.data()?)?.iter().enumerate() {
-            let target = targets.get(&((position * ENTRY_SIZE + NAME_OFFSET) as u64));
+        let form = Form::COMMON;
+        for (position, bytes) in form.split(section.data()?)?.enumerate() {
+            let offset = position * bytes.len() + form.name_offset();
+            let target = targets.get(&(offset as u64));
             if target.is_some() || bytes.iter().any(|byte| *byte != 0) {
-                let mut entry = OffloadEntry::without_name(bytes);
+                let mut entry = form.without_name(bytes);
                 // The addend stands where the pointer will.
-                let addend = words(bytes)[NAME_OFFSET / 8];
+                let addend = word(bytes, form.name_offset());
                 let name = target.and_then(|target| string_of(object, *target, addend));
                 entry.name = text(index, name)?;
                 entries.push(entry);
@@ -88,11 +95,12 @@ pub(super) fn read_linked(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
         // The file's section may be padded beyond the loaded one.
         let data = section.data()?;
         let size = usize::try_from(section.size()).unwrap_or(data.len());
-        for bytes in split(&data[..size.min(data.len())])? {
+        let form = Form::COMMON;
+        for bytes in form.split(&data[..size.min(data.len())])? {
             // The ends of the section are zero entries.
             if bytes.iter().any(|byte| *byte != 0) {
-                let mut entry = OffloadEntry::without_name(bytes);
-                let address = words(bytes)[NAME_OFFSET / 8];
+                let mut entry = form.without_name(bytes);
+                let address = word(bytes, form.name_offset());
                 let name = program.sections().find_map(|section| {
                     let offset = address.checked_sub(section.address())?;
                     string_at(section.data().ok()?, usize::try_from(offset).ok()?)
@@ -125,7 +133,16 @@ pub(super) fn entries_size(file: &[u8]) -> Result<u64, Error> {
 }
 
 /// Linkers sort sections of one name by what follows a dollar sign, and drop that.
+fn base_name(name: &[u8]) -> &[u8] {
+    name.split(|byte| *byte == b'$').next().unwrap_or_default()
+}
+
 fn is_entries(name: &[u8]) -> bool {
-    name == LINKED_SECTION.as_bytes()
-        || name.split(|byte| *byte == b'$').next() == Some(ENTRIES_SECTION.as_bytes())
+    name == LINKED_SECTION.as_bytes() || base_name(name) == COMMON_SECTION.as_bytes()
+}
+
+/// The section of entries before LLVM 21 that the name is of.
+fn old_section(name: &[u8]) -> Option<&'static str> {
+    let mut sections = SECTIONS.into_iter().map(|(section, _)| section);
+    sections.find(|section| *section != COMMON_SECTION && base_name(name) == section.as_bytes())
 }

@@ -10,9 +10,9 @@ use goblin::elf::reloc::{
 };
 use goblin::elf::section_header::{SHF_ALLOC, SHN_UNDEF, SHT_RELA};
 
-use super::{Error, NAME_OFFSET, OffloadEntry, coff, open, split, text};
+use super::generation::word;
+use super::{Error, Form, OffloadEntry, SECTIONS, coff, open, text};
 use crate::elf::{Elf, Segment, string_at};
-use crate::host_object::ENTRIES_SECTION;
 
 /// Reads the offload entries of a linked ELF or PE program or shared library,
 /// in file order.
@@ -39,30 +39,29 @@ pub fn read_linked(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
     if elf.sections.is_empty() {
         return Err(Error::NoSectionHeaders);
     }
-    let sections = elf.named(ENTRIES_SECTION)?;
     let mut entries = Vec::new();
-    if sections.is_empty() {
-        return Ok(entries);
-    }
-    let memory = elf.loaded()?;
+    let mut memory = Vec::new();
     let mut index = 0;
-    for section in sections {
-        let start = elf.sections[section].sh_addr;
-        let contents = elf.contents(section)?;
-        let addresses = relocated(&elf, start..start.saturating_add(contents.len() as u64))?;
-        for (position, bytes) in split(contents)?.iter().enumerate() {
-            let offset = position * bytes.len() + NAME_OFFSET;
-            let relocated = addresses.get(&start.wrapping_add(offset as u64));
-            let is_padding = relocated.is_none() && bytes.iter().all(|byte| *byte == 0);
-            if !is_padding {
-                let mut entry = OffloadEntry::without_name(bytes);
-                let address = relocated
-                    .copied()
-                    .unwrap_or(super::words(bytes)[NAME_OFFSET / 8]);
-                entry.name = text(index, string_in(&memory, address))?;
-                entries.push(entry);
+    for of_entries in SECTIONS {
+        for section in elf.named(of_entries.0)? {
+            if memory.is_empty() {
+                memory = elf.loaded()?;
             }
-            index += 1;
+            let start = elf.sections[section].sh_addr;
+            let contents = elf.contents(section)?;
+            let addresses = relocated(&elf, start..start.saturating_add(contents.len() as u64))?;
+            let relocated = |offset: u64| addresses.get(&start.wrapping_add(offset)).copied();
+            let form = Form::of(of_entries, contents, |at| relocated(at).is_some());
+            for (position, bytes) in form.split(contents)?.enumerate() {
+                let name = relocated((position * bytes.len() + form.name_offset()) as u64);
+                if name.is_some() || bytes.iter().any(|byte| *byte != 0) {
+                    let mut entry = form.without_name(bytes);
+                    let address = name.unwrap_or(word(bytes, form.name_offset()));
+                    entry.name = text(index, string_in(&memory, address))?;
+                    entries.push(entry);
+                }
+                index += 1;
+            }
         }
     }
     Ok(entries)

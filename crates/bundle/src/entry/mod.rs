@@ -1,42 +1,31 @@
 //! Offload entries: by these host code names the kernels and variables that
 //! it expects to find in a device image.
 //!
-//! The layout is that of LLVM 21 and newer (and of main of autumn 2026), seen
-//! in objects of clang 22.1.8: 56 bytes in section `llvm_offload_entries`.
+//! They have had several forms, which [`Generation`] tells apart.
 
 mod coff;
+mod generation;
 mod linked;
 mod object;
 
+pub use generation::{Generation, SECTIONS};
 pub use linked::read_linked;
 pub use object::read_object;
 
 use goblin::elf::header::ET_REL;
 
 use crate::elf::{Elf, ElfError};
-use crate::host_object::ENTRIES_SECTION;
-
-/// The size of an entry in bytes.
-pub const ENTRY_SIZE: usize = 56;
-
-/// The sections in which compilers before LLVM 21 put entries of another,
-/// smaller layout (seen in objects of clang 19.1.7).
-pub const LEGACY_SECTIONS: [&str; 3] = [
-    "omp_offloading_entries",
-    "cuda_offloading_entries",
-    "hip_offloading_entries",
-];
-
-/// Where the pointer to the name stands in an entry.
-const NAME_OFFSET: usize = 24;
+use crate::offload_binary::OffloadKind;
+use generation::Form;
 
 /// One offload entry, as far as it concerns the link. The host address and the
 /// auxiliary pointer are left out: they mean nothing before the program runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffloadEntry {
-    /// The version of the layout, 1 so far.
-    pub version: u16,
+    /// The compilers whose form it has.
+    pub generation: Generation,
     /// The runtimes that register the entry, as bits: 1 OpenMP, 2 CUDA, 4 HIP, 8 SYCL.
+    /// Before LLVM 21 it is the section that says so.
     pub kind: u16,
     /// What sort of symbol it is, by rules of its kind.
     pub flags: u32,
@@ -49,28 +38,18 @@ pub struct OffloadEntry {
 }
 
 impl OffloadEntry {
-    /// Reads all but the name.
-    fn without_name(bytes: &[u8; ENTRY_SIZE]) -> Self {
-        let [_, packed, _, _, size, data, _] = words(bytes);
-        OffloadEntry {
-            version: packed as u16,
-            kind: (packed >> 16) as u16,
-            flags: (packed >> 32) as u32,
-            size,
-            data,
-            name: String::new(),
-        }
+    /// Whether the runtime of `kind` registers it.
+    pub fn is_of(&self, kind: OffloadKind) -> bool {
+        self.kind & kind.number() != 0
     }
-}
 
-/// An entry is seven words, three of which are pointers.
-fn words(bytes: &[u8; ENTRY_SIZE]) -> [u64; ENTRY_SIZE / 8] {
-    let mut words = [0; ENTRY_SIZE / 8];
-    let (chunks, _) = bytes.as_chunks();
-    for (word, chunk) in words.iter_mut().zip(chunks) {
-        *word = u64::from_le_bytes(*chunk);
+    /// Whether it is a variable of CUDA or HIP that host and device share.
+    pub fn is_managed(&self) -> bool {
+        const SORT_MASK: u32 = 7;
+        const MANAGED: u32 = 1;
+        let has_sort = self.is_of(OffloadKind::Cuda) || self.is_of(OffloadKind::Hip);
+        has_sort && self.size != 0 && self.flags & SORT_MASK == MANAGED
     }
-    words
 }
 
 /// Why the offload entries of a file could not be read.
@@ -98,10 +77,23 @@ pub enum Error {
     #[error("the file has no section headers, so its offload entries can't be found")]
     NoSectionHeaders,
     /// The section does not hold a whole number of entries.
-    #[error("section llvm_offload_entries holds {size} bytes, not a multiple of {ENTRY_SIZE}")]
+    #[error("section {section} holds {size} bytes, not a multiple of {entry_size}")]
     SectionSize {
+        /// The section.
+        section: &'static str,
         /// The size of the section in bytes.
         size: usize,
+        /// The size of an entry in bytes.
+        entry_size: usize,
+    },
+    /// The entries of a COFF object have a form that is read from ELF files only.
+    #[error(
+        "the form of section {section} is from before LLVM 21, and known for Linux only; \
+         compile with clang 21 or newer"
+    )]
+    OldCoff {
+        /// The section.
+        section: &'static str,
     },
     /// The name of an entry can't be read.
     #[error("the name of offload entry {index} can't be read: {reason}")]
@@ -148,33 +140,13 @@ pub fn entries_size(file: &[u8]) -> Result<u64, Error> {
     if elf.sections.is_empty() {
         return Err(Error::NoSectionHeaders);
     }
-    let sections = elf.named(ENTRIES_SECTION)?;
-    let sizes = sections
-        .iter()
-        .map(|section| elf.sections[*section].sh_size);
-    Ok(sizes.fold(0, u64::saturating_add))
-}
-
-/// The name of a section with entries of the layout before LLVM 21, if an ELF
-/// file has one (in COFF objects they are not looked for): such an object has to be compiled anew.
-///
-/// # Errors
-/// [`Error`] when the section headers can't be read.
-pub fn legacy_entries(file: &[u8]) -> Result<Option<&'static str>, Error> {
-    if coff::is_coff(file) {
-        return Ok(None);
-    }
-    let elf = Elf::parse(file)?;
-    for name in LEGACY_SECTIONS {
-        let sections = elf.named(name)?;
-        if sections
-            .iter()
-            .any(|section| elf.sections[*section].sh_size != 0)
-        {
-            return Ok(Some(name));
+    let mut size: u64 = 0;
+    for (name, _) in SECTIONS {
+        for section in elf.named(name)? {
+            size = size.saturating_add(elf.sections[section].sh_size);
         }
     }
-    Ok(None)
+    Ok(size)
 }
 
 /// The file's headers, when it is of the class and byte order of the layout.
@@ -184,18 +156,6 @@ fn open(file: &[u8]) -> Result<Elf<'_>, Error> {
         Ok(elf)
     } else {
         Err(Error::NotElf64Le)
-    }
-}
-
-/// The entries in the contents of a section.
-fn split(contents: &[u8]) -> Result<&[[u8; ENTRY_SIZE]], Error> {
-    let (entries, rest) = contents.as_chunks();
-    if rest.is_empty() {
-        Ok(entries)
-    } else {
-        Err(Error::SectionSize {
-            size: contents.len(),
-        })
     }
 }
 

@@ -6,13 +6,12 @@ use goblin::elf::header::ET_REL;
 use goblin::elf::section_header::{SHN_UNDEF, SHT_RELA};
 use goblin::elf::sym::STT_SECTION;
 
-use super::{Error, NAME_OFFSET, OffloadEntry, coff, open, split, text};
+use super::{Error, Form, OffloadEntry, SECTIONS, coff, open, text};
 use crate::elf::{Elf, Symbols, string_at};
-use crate::host_object::ENTRIES_SECTION;
 
 /// Reads the offload entries of a relocatable ELF or COFF object, in file order.
 ///
-/// Without a section `llvm_offload_entries` only the section headers are read.
+/// Without a section of [`SECTIONS`] only the section headers are read.
 /// Entries that are all zero are padding and left out.
 ///
 /// # Errors
@@ -31,17 +30,21 @@ pub fn read_object(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
     }
     let mut entries = Vec::new();
     let mut index = 0;
-    for section in elf.named(ENTRIES_SECTION)? {
-        let names = Names::of_section(&elf, section)?;
-        for (position, bytes) in split(elf.contents(section)?)?.iter().enumerate() {
-            let offset = (position * bytes.len() + NAME_OFFSET) as u64;
-            let name = names.bytes(&elf, offset);
-            if name.is_some() || bytes.iter().any(|byte| *byte != 0) {
-                let mut entry = OffloadEntry::without_name(bytes);
-                entry.name = text(index, name.flatten())?;
-                entries.push(entry);
+    for of_entries in SECTIONS {
+        for section in elf.named(of_entries.0)? {
+            let names = Names::of_section(&elf, section)?;
+            let contents = elf.contents(section)?;
+            let form = Form::of(of_entries, contents, |at| names.targets.contains_key(&at));
+            for (position, bytes) in form.split(contents)?.enumerate() {
+                let offset = (position * bytes.len() + form.name_offset()) as u64;
+                let name = names.bytes(&elf, offset);
+                if name.is_some() || bytes.iter().any(|byte| *byte != 0) {
+                    let mut entry = form.without_name(bytes);
+                    entry.name = text(index, name.flatten())?;
+                    entries.push(entry);
+                }
+                index += 1;
             }
-            index += 1;
         }
     }
     Ok(entries)

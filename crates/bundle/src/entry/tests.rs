@@ -1,3 +1,4 @@
+use super::generation::COMMON_SECTION;
 use super::*;
 
 macro_rules! fixture {
@@ -10,7 +11,7 @@ const OBJECT: &[u8] = fixture!("entries.o");
 
 fn entry(name: &str, flags: u32, size: u64, data: u64) -> OffloadEntry {
     OffloadEntry {
-        version: 1,
+        generation: Generation::Llvm21,
         kind: 1,
         flags,
         size,
@@ -61,7 +62,6 @@ fn reads_files_of_windows() {
     assert_eq!(read_linked(library).unwrap(), alpha_and_beta());
     for file in [object, library] {
         assert_eq!(entries_size(file).unwrap(), 112);
-        assert_eq!(legacy_entries(file).unwrap(), None);
     }
     assert!(matches!(read_object(library), Err(Error::Coff(_))));
 }
@@ -95,18 +95,108 @@ fn sizes_are_summed_over_sections() {
     assert_eq!(entries_size(fixture!("device-rel.cubin")).unwrap(), 0);
 }
 
+/// An entry of OpenMP as [`entry`] gives it, of older compilers.
+fn old(generation: Generation, entry: OffloadEntry) -> OffloadEntry {
+    OffloadEntry {
+        generation,
+        ..entry
+    }
+}
+
 #[test]
-fn entries_of_older_compilers_are_noticed() {
-    let old = fixture!("target-19.o");
-    assert_eq!(legacy_entries(old).unwrap(), Some("omp_offloading_entries"));
-    assert_eq!(read_object(old).unwrap(), []);
-    assert_eq!(legacy_entries(OBJECT).unwrap(), None);
+fn reads_entries_of_older_compilers() {
+    let target = |generation, name| {
+        [entry("total", 0, 4, 0), entry(name, 0, 0, 0)].map(|entry| old(generation, entry))
+    };
+    assert_eq!(
+        read_object(fixture!("target-19.o")).unwrap(),
+        target(Generation::Llvm19, "__omp_offloading_fe00_510161_add_l5")
+    );
+    assert_eq!(entries_size(fixture!("target-19.o")).unwrap(), 64);
+    assert_eq!(
+        read_object(fixture!("target-20.o")).unwrap(),
+        target(Generation::Llvm20, "__omp_offloading_fe00_51215e_add_l5")
+    );
+    assert_eq!(entries_size(fixture!("target-20.o")).unwrap(), 112);
+}
+
+/// The section says of which kind they are, as LLVM 20 numbers HIP otherwise.
+#[test]
+fn reads_entries_of_older_compilers_for_hip() {
+    let entry = |generation, name: &str, flags, size, data| OffloadEntry {
+        generation,
+        kind: 4,
+        flags,
+        size,
+        data,
+        name: name.to_owned(),
+    };
+    let of = Generation::Llvm19;
+    assert_eq!(
+        read_object(fixture!("hip-19.o")).unwrap(),
+        [
+            entry(of, "kernel", 0, 0, 0),
+            entry(of, "table", 16, 16, 0),
+            entry(of, "shared", 1, 4, 0),
+            entry(of, "normalized", 35, 16, 2),
+        ]
+    );
+    let of = Generation::Llvm20;
+    assert_eq!(
+        read_object(fixture!("hip-20.o")).unwrap(),
+        [
+            entry(of, "kernel", 0, 0, 0),
+            entry(of, "table", 16, 16, 0),
+            entry(of, "shared", 1, 4, 4),
+            entry(of, "normalized", 35, 16, 2),
+        ]
+    );
+}
+
+#[test]
+fn reads_entries_of_older_compilers_in_linked_files() {
+    for (generation, exec, pie, relr) in [
+        (
+            Generation::Llvm19,
+            fixture!("linked-exec-19"),
+            fixture!("linked-pie-19"),
+            fixture!("linked-relr-19.so"),
+        ),
+        (
+            Generation::Llvm20,
+            fixture!("linked-exec-20"),
+            fixture!("linked-pie-20"),
+            fixture!("linked-relr-20.so"),
+        ),
+    ] {
+        for file in [exec, pie, relr] {
+            let names: Vec<_> = read_linked(file)
+                .unwrap()
+                .into_iter()
+                .map(|entry| (entry.generation, entry.kind, entry.name))
+                .collect();
+            let expected = ["kernel", "table", "shared", "normalized"]
+                .map(|name| (generation, 4, name.to_owned()));
+            assert_eq!(names, expected);
+        }
+    }
+}
+
+#[test]
+fn older_entries_in_coff_objects_are_refused() {
+    let error = read_object(fixture!("target-19.obj")).unwrap_err();
+    assert!(matches!(
+        error,
+        Error::OldCoff {
+            section: "omp_offloading_entries"
+        }
+    ));
 }
 
 /// Where the contents of section `llvm_offload_entries` start in [`OBJECT`].
 fn entries_start() -> usize {
     let elf = Elf::parse(OBJECT).unwrap();
-    let section = elf.named(ENTRIES_SECTION).unwrap()[0];
+    let section = elf.named(COMMON_SECTION).unwrap()[0];
     elf.sections[section].sh_offset as usize
 }
 
@@ -141,11 +231,12 @@ fn an_entry_without_a_readable_name_is_named_by_its_position() {
 fn entries_of_zeros_are_padding() {
     let mut padded = OBJECT.to_vec();
     let start = entries_start();
-    padded[start..start + ENTRY_SIZE].fill(0);
+    let size = Form::COMMON.entry_size();
+    padded[start..start + size].fill(0);
     // Its relocations go to the other entry, which then has them twice.
     for relocation in 0..2 {
         let offset = relocations_start() + relocation * 24;
-        padded[offset] += ENTRY_SIZE as u8;
+        padded[offset] += size as u8;
     }
     let names: Vec<_> = read_object(&padded).unwrap();
     assert_eq!(names.len(), 1);
@@ -154,8 +245,11 @@ fn entries_of_zeros_are_padding() {
 
 #[test]
 fn a_section_that_is_no_whole_number_of_entries_is_refused() {
-    let error = split(&[0; 57]).unwrap_err();
-    assert!(matches!(error, Error::SectionSize { size: 57 }));
+    let error = Form::COMMON.split(&[0; 57]).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "section llvm_offload_entries holds 57 bytes, not a multiple of 56"
+    );
 }
 
 #[test]
@@ -166,12 +260,13 @@ fn no_input_makes_the_readers_panic() {
         fixture!("linked-relr.so"),
         fixture!("entries.obj"),
         fixture!("linked.dll"),
+        fixture!("target-19.o"),
+        fixture!("linked-pie-20"),
     ] {
         let read_all = |bytes: &[u8]| {
             let _ = read_object(bytes);
             let _ = read_linked(bytes);
             let _ = entries_size(bytes);
-            let _ = legacy_entries(bytes);
         };
         for length in 0..file.len() {
             read_all(&file[..length]);

@@ -6,6 +6,8 @@ use std::path::Path;
 use super::embedded::{self, Place};
 use super::source;
 use super::{Error, HostTarget, Platform};
+use crate::entry::Generation;
+use crate::offload_binary::OffloadKind;
 
 /// The section is the one where NVIDIA's tools look. The alignment is LLVM's;
 /// NVIDIA's own fatbinary asks for 8.
@@ -31,15 +33,32 @@ const PLACE: Place = Place {
 /// `__cudaInitModule` where the runtime has that. Entries of surfaces and
 /// textures are passed over, as CUDA 12 removed the functions for them.
 ///
+/// The entries of clang 19 don't tell enough of a managed variable, which is passed
+/// over.
+///
 /// # Errors
 /// [`Error::Template`], [`Error::Layout`] and [`Error::Io`]; part of the object
 /// may have been written by then.
-pub fn write(host: HostTarget, fatbin: &[u8], out: &mut impl Write) -> Result<(), Error> {
-    embedded::write(host, host.cuda_template(), &PLACE, fatbin, out)
+pub fn write(
+    host: HostTarget,
+    entries: Generation,
+    fatbin: &[u8],
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let section = entries.section(OffloadKind::Cuda);
+    embedded::write(
+        host,
+        host.cuda_template(entries),
+        section,
+        &PLACE,
+        fatbin,
+        out,
+    )
 }
 
 /// The C source of that object for any platform. It takes the fatbin from `file`
 /// when it is compiled with [`Platform::compiler_flags`].
-pub fn source(platform: Platform, file: &Path) -> String {
-    source::whole(platform, source::CUDA, &PLACE.blob(), file)
+pub fn source(platform: Platform, entries: Generation, file: &Path) -> String {
+    let entries = (OffloadKind::Cuda, entries);
+    source::whole(platform, source::CUDA, entries, &PLACE.blob(), file)
 }

@@ -35,6 +35,7 @@ impl Place {
 pub(super) fn write(
     host: HostTarget,
     code: &[u8],
+    entries_section: &'static str,
     place: &Place,
     blob: &[u8],
     out: &mut impl Write,
@@ -52,7 +53,7 @@ pub(super) fn write(
     let size = blob.len() as u64;
     let symbol = object.add_symbol(Symbol::local(place.symbol.to_owned(), section, 0, size));
     template::add(&mut object, code, place.symbol, symbol)?;
-    entries::add_section(&mut object);
+    entries::add_section(&mut object, entries_section);
     object.add_stack_note();
     object.write(out)
 }

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use goblin::elf::section_header::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
 use goblin::elf::sym::{STB_GLOBAL, STT_NOTYPE, STV_HIDDEN};
 
-use super::ENTRIES_SECTION;
 use super::relocatable::{Relocatable, Section, Symbol, SymbolId};
 
 /// Tells linkers not to drop a section that nothing refers to.
@@ -20,9 +19,9 @@ pub(super) struct Entries {
 
 /// Adds an empty entries section, without which linkers leave the symbols of
 /// its ends undefined in a program that has no entries.
-pub(super) fn add_section(object: &mut Relocatable<'_>) {
+pub(super) fn add_section(object: &mut Relocatable<'_>, name: &'static str) {
     let section = object.add_section(Section {
-        name: Cow::Borrowed(ENTRIES_SECTION.as_bytes()),
+        name: Cow::Borrowed(name.as_bytes()),
         kind: SHT_PROGBITS,
         flags: u64::from(SHF_ALLOC | SHF_WRITE) | SHF_GNU_RETAIN,
         alignment: 8,
@@ -31,20 +30,15 @@ pub(super) fn add_section(object: &mut Relocatable<'_>) {
         relocations: Vec::new(),
     });
     // GNU ld drops an empty section that no symbol is in.
-    object.add_symbol(Symbol::local(
-        "__dummy.llvm_offload_entries".to_owned(),
-        section,
-        0,
-        0,
-    ));
+    object.add_symbol(Symbol::local(format!("__dummy.{name}"), section, 0, 0));
 }
 
-/// Adds the symbols of the section's ends. Code that names them itself brings
+/// Adds the symbols of that section's ends. Code that names them itself brings
 /// them along.
-pub(super) fn add_ends(object: &mut Relocatable<'_>) -> Entries {
+pub(super) fn add_ends(object: &mut Relocatable<'_>, name: &'static str) -> Entries {
     let mut end = |prefix: &str| {
         object.add_symbol(Symbol {
-            name: Cow::Owned(format!("{prefix}{ENTRIES_SECTION}").into_bytes()),
+            name: Cow::Owned(format!("{prefix}{name}").into_bytes()),
             info: (STB_GLOBAL << 4) | STT_NOTYPE,
             other: STV_HIDDEN,
             section: None,

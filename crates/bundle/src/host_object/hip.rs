@@ -6,6 +6,8 @@ use std::path::Path;
 use super::embedded::{self, Place};
 use super::source;
 use super::{Error, HostTarget, Platform};
+use crate::entry::Generation;
+use crate::offload_binary::OffloadKind;
 
 /// The HIP runtime maps the bundle from the program's file where it starts a
 /// page; clang aligns it so too when it embeds one itself (22.1.8, without
@@ -28,15 +30,32 @@ const PLACE: Place = Place {
 /// offload entries of kind 4; `__hipUnregisterFatBinary` is left to `atexit`.
 /// These are the calls that LLVM 22.1.8's clang-linker-wrapper makes.
 ///
+/// The entries of clang 19 don't tell enough of a managed variable, which is passed
+/// over.
+///
 /// # Errors
 /// [`Error::Template`], [`Error::Layout`] and [`Error::Io`]; part of the object
 /// may have been written by then.
-pub fn write(host: HostTarget, bundle: &[u8], out: &mut impl Write) -> Result<(), Error> {
-    embedded::write(host, host.hip_template(), &PLACE, bundle, out)
+pub fn write(
+    host: HostTarget,
+    entries: Generation,
+    bundle: &[u8],
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let section = entries.section(OffloadKind::Hip);
+    embedded::write(
+        host,
+        host.hip_template(entries),
+        section,
+        &PLACE,
+        bundle,
+        out,
+    )
 }
 
 /// The C source of that object for any platform. It takes the bundle from `file`
 /// when it is compiled with [`Platform::compiler_flags`].
-pub fn source(platform: Platform, file: &Path) -> String {
-    source::whole(platform, source::HIP, &PLACE.blob(), file)
+pub fn source(platform: Platform, entries: Generation, file: &Path) -> String {
+    let entries = (OffloadKind::Hip, entries);
+    source::whole(platform, source::HIP, entries, &PLACE.blob(), file)
 }

@@ -1,5 +1,7 @@
 //! The hosts that this build of the crate can write objects for.
 
+use crate::entry::Generation;
+
 /// A host to write objects for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -65,17 +67,23 @@ impl HostTarget {
         }
     }
 
-    /// The compiled `runtime/cuda.c`; empty when this build has none.
-    pub(super) fn cuda_template(self) -> &'static [u8] {
-        match self {
-            HostTarget::X86_64Linux => include_bytes!(concat!(env!("OUT_DIR"), "/cuda.o")),
+    /// The compiled `runtime/cuda.c` for such entries; empty when this build has none.
+    pub(super) fn cuda_template(self, entries: Generation) -> &'static [u8] {
+        let HostTarget::X86_64Linux = self;
+        match entries {
+            Generation::Llvm19 => include_bytes!(concat!(env!("OUT_DIR"), "/cuda-19.o")),
+            Generation::Llvm20 => include_bytes!(concat!(env!("OUT_DIR"), "/cuda-20.o")),
+            Generation::Llvm21 => include_bytes!(concat!(env!("OUT_DIR"), "/cuda.o")),
         }
     }
 
-    /// The compiled `runtime/hip.c`; empty when this build has none.
-    pub(super) fn hip_template(self) -> &'static [u8] {
-        match self {
-            HostTarget::X86_64Linux => include_bytes!(concat!(env!("OUT_DIR"), "/hip.o")),
+    /// The compiled `runtime/hip.c` for such entries; empty when this build has none.
+    pub(super) fn hip_template(self, entries: Generation) -> &'static [u8] {
+        let HostTarget::X86_64Linux = self;
+        match entries {
+            Generation::Llvm19 => include_bytes!(concat!(env!("OUT_DIR"), "/hip-19.o")),
+            Generation::Llvm20 => include_bytes!(concat!(env!("OUT_DIR"), "/hip-20.o")),
+            Generation::Llvm21 => include_bytes!(concat!(env!("OUT_DIR"), "/hip.o")),
         }
     }
 

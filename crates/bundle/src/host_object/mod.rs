@@ -11,7 +11,10 @@
 //! Each kind has a module with a `write`: [`openmp`], [`cuda`], [`hip`], [`sycl`].
 //! For hosts that this crate has no compiled code for ([`HostTarget`]), a `source`
 //! beside it gives the object as C source, which a compiler of the user makes into
-//! it; SYCL has none.
+//! it; SYCL has none. The entries of one kind have one form ([`Generation`]), which
+//! the object goes by.
+//!
+//! [`Generation`]: crate::entry::Generation
 
 pub mod cuda;
 mod embedded;
@@ -35,9 +38,6 @@ pub use platform::{Format, Platform, is_big_coff_object};
 
 use crate::elf::ElfError;
 use crate::offload_binary::{ParseError, WriteError};
-
-/// The section that offload entries stand in since LLVM 21.
-pub(crate) const ENTRIES_SECTION: &str = "llvm_offload_entries";
 
 /// Why a host object could not be written.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,8 @@ use goblin::elf::section_header::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
 use super::relocatable::{Relocatable, Relocation, Section, Symbol, SymbolId};
 use super::source::{self, Blob};
 use super::{Error, HostTarget, Platform, embedded_images, entries, template};
-use crate::offload_binary::{self, Image};
+use crate::entry::Generation;
+use crate::offload_binary::{self, Image, OffloadKind};
 
 /// The name by which `runtime/openmp.c` refers to the descriptor.
 const DESCRIPTOR: &str = "offlink_openmp_descriptor";
@@ -36,8 +37,13 @@ pub const RELOCATABLE_SECTION: &str = ".llvm.offloading.relocatable";
 ///
 /// # Errors
 /// [`Error`]; part of the object may have been written by then.
-pub fn write(host: HostTarget, images: &[Image<'_>], out: &mut impl Write) -> Result<(), Error> {
-    write_with(host, images, embedded_images::SECTION, out)
+pub fn write(
+    host: HostTarget,
+    entries: Generation,
+    images: &[Image<'_>],
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    write_with(host, entries, images, embedded_images::SECTION, out)
 }
 
 /// As [`write()`], for a relocatable link, whose result is to be sealed
@@ -48,14 +54,22 @@ pub fn write(host: HostTarget, images: &[Image<'_>], out: &mut impl Write) -> Re
 /// As [`write()`].
 pub fn write_for_relocatable_link(
     host: HostTarget,
+    entries: Generation,
     images: &[Image<'_>],
     out: &mut impl Write,
 ) -> Result<(), Error> {
-    write_with(host, images, (RELOCATABLE_SECTION, SHT_PROGBITS), out)
+    write_with(
+        host,
+        entries,
+        images,
+        (RELOCATABLE_SECTION, SHT_PROGBITS),
+        out,
+    )
 }
 
 fn write_with(
     host: HostTarget,
+    entries: Generation,
     images: &[Image<'_>],
     section: embedded_images::NameAndType,
     out: &mut impl Write,
@@ -86,8 +100,9 @@ fn write_with(
         DESCRIPTOR_SIZE,
         images.len() as u64 * DEVICE_IMAGE_SIZE,
     ));
-    entries::add_section(&mut object);
-    let entries = entries::add_ends(&mut object);
+    let entries_section = entries.section(OffloadKind::OpenMp);
+    entries::add_section(&mut object, entries_section);
+    let entries = entries::add_ends(&mut object, entries_section);
     let embedded = embedded_images::add(&mut object, &binaries, section, |index| match index {
         0 => ".omp_offloading.device_image".to_owned(),
         _ => format!(".omp_offloading.device_image.{index}"),
@@ -126,10 +141,16 @@ fn write_with(
 /// # Errors
 /// [`Error::Image`] for an image that does not fit into an offload binary, and
 /// [`Error::TooMany`].
-pub fn source(platform: Platform, images: &[Image<'_>], file: &Path) -> Result<String, Error> {
+pub fn source(
+    platform: Platform,
+    entries: Generation,
+    images: &[Image<'_>],
+    file: &Path,
+) -> Result<String, Error> {
     let section_type = format!("{:#x}", offload_binary::SECTION_TYPE);
     source_with(
         platform,
+        entries,
         images,
         (offload_binary::SECTION_NAME, &section_type),
         file,
@@ -142,14 +163,22 @@ pub fn source(platform: Platform, images: &[Image<'_>], file: &Path) -> Result<S
 /// As [`source()`].
 pub fn source_for_relocatable_link(
     platform: Platform,
+    entries: Generation,
     images: &[Image<'_>],
     file: &Path,
 ) -> Result<String, Error> {
-    source_with(platform, images, (RELOCATABLE_SECTION, "progbits"), file)
+    source_with(
+        platform,
+        entries,
+        images,
+        (RELOCATABLE_SECTION, "progbits"),
+        file,
+    )
 }
 
 fn source_with(
     platform: Platform,
+    entries: Generation,
     images: &[Image<'_>],
     (section, elf_type): (&str, &str),
     file: &Path,
@@ -170,7 +199,13 @@ fn source_with(
         symbol: "offlink_openmp_images",
     };
     source += "\n";
-    source += &source::whole(platform, source::OPENMP, &blob, file);
+    source += &source::whole(
+        platform,
+        source::OPENMP,
+        (OffloadKind::OpenMp, entries),
+        &blob,
+        file,
+    );
     Ok(source)
 }
 

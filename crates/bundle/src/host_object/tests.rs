@@ -3,6 +3,7 @@ use goblin::elf::sym::STB_LOCAL;
 
 use super::*;
 use crate::elf::{Elf, Symbols};
+use crate::entry::Generation;
 use crate::offload_binary::{self, Image, ImageKind, OffloadKind, Version};
 
 const HOST: HostTarget = HostTarget::X86_64Linux;
@@ -19,7 +20,7 @@ fn image<'a>(arch: &str, data: &'a [u8]) -> Image<'a> {
 
 fn written(images: &[Image<'_>]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    openmp::write(HOST, images, &mut bytes).unwrap();
+    openmp::write(HOST, Generation::Llvm21, images, &mut bytes).unwrap();
     bytes
 }
 
@@ -27,8 +28,8 @@ fn written(images: &[Image<'_>]) -> Vec<u8> {
 /// `blob` is in.
 fn gpu_objects(blob: &[u8]) -> [(&'static str, Vec<u8>); 2] {
     let mut objects = [(".nv_fatbin", Vec::new()), (".hip_fatbin", Vec::new())];
-    cuda::write(HOST, blob, &mut objects[0].1).unwrap();
-    hip::write(HOST, blob, &mut objects[1].1).unwrap();
+    cuda::write(HOST, Generation::Llvm21, blob, &mut objects[0].1).unwrap();
+    hip::write(HOST, Generation::Llvm21, blob, &mut objects[1].1).unwrap();
     objects
 }
 
@@ -220,17 +221,34 @@ fn the_same_images_give_the_same_object() {
 
 #[test]
 fn an_image_that_cannot_be_embedded_is_named() {
-    let error =
-        openmp::write(HOST, &[image("a", b""), image("b\0", b"")], &mut Vec::new()).unwrap_err();
+    let error = openmp::write(
+        HOST,
+        Generation::Llvm21,
+        &[image("a", b""), image("b\0", b"")],
+        &mut Vec::new(),
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::Image { index: 1, .. }), "{error}");
 }
 
 #[test]
 fn a_full_disk_is_an_error() {
     let mut sink: &mut [u8] = &mut [0; 5000];
-    let error = openmp::write(HOST, &[image("", &[1; 10000])], &mut sink).unwrap_err();
+    let error = openmp::write(
+        HOST,
+        Generation::Llvm21,
+        &[image("", &[1; 10000])],
+        &mut sink,
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::Io(_)), "{error}");
-    let error = cuda::write(HOST, &[1; 10000], &mut [0; 5000].as_mut_slice()).unwrap_err();
+    let error = cuda::write(
+        HOST,
+        Generation::Llvm21,
+        &[1; 10000],
+        &mut [0; 5000].as_mut_slice(),
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::Io(_)), "{error}");
 }
 

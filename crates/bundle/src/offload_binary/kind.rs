@@ -106,13 +106,14 @@ pub enum OffloadKind {
 }
 
 impl OffloadKind {
-    /// The kind that a number in a file stands for.
+    /// The kind that a number in a file stands for. LLVM 20 and older count the kinds,
+    /// so that HIP is 3 (seen in objects of clang 19.1.7 and 20.1.2).
     pub fn from_number(number: u16) -> Self {
         match number {
             0 => Self::None,
             1 => Self::OpenMp,
             2 => Self::Cuda,
-            4 => Self::Hip,
+            3 | 4 => Self::Hip,
             8 => Self::Sycl,
             other => Self::Unknown(other),
         }

@@ -11,6 +11,7 @@ use crate::pipeline::bundle::Described;
 use crate::pipeline::host::DEFAULT_HOST;
 use crate::request::OutputKind;
 use crate::{Error, report};
+use offlink_bundle::entry::Generation;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,8 @@ pub fn run(arguments: Vec<OsString>, options: Options) -> Result<(), Error> {
         ("cuda" | "hip", [file]) => {
             let kind = OffloadKind::from_name(&kind);
             wrap::for_host(host, &options, |registrar| {
-                Ok(registrar.write_container(kind, Path::new(file), Path::new(output))?)
+                let (file, output) = (Path::new(file), Path::new(output));
+                Ok(registrar.write_container(kind, file, Generation::Llvm21, output)?)
             })
         }
         ("cuda" | "hip", _) => {
@@ -86,7 +88,7 @@ fn wrap_openmp(
     let inputs = wrap::images_of(&files)?;
     let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
     wrap::for_host(host, options, |registrar| {
-        Ok(registrar.write_openmp(&images, OutputKind::Executable, output)?)
+        Ok(registrar.write_openmp(&images, Generation::Llvm21, OutputKind::Executable, output)?)
     })
 }
 
