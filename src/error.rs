@@ -9,6 +9,7 @@ use crate::pipeline::device_product::ProductError;
 use crate::pipeline::group::GroupError;
 use crate::pipeline::host::OtherHost;
 use crate::pipeline::host_link::HostLinkError;
+use crate::pipeline::openmp_runtime::OpenMpRuntimeError;
 use crate::pipeline::override_image::OverrideError;
 use crate::pipeline::plan::PlanError;
 use crate::pipeline::register::RegisterError;
@@ -50,6 +51,9 @@ pub enum Error {
     /// What takes part in the link can't be found out.
     #[error(transparent)]
     Select(#[from] SelectError),
+    /// The OpenMP runtime does not read the program's entries.
+    #[error(transparent)]
+    OpenMpRuntime(#[from] OpenMpRuntimeError),
     /// Device code can't be assigned to a target.
     #[error(transparent)]
     Group(#[from] GroupError),

@@ -13,6 +13,7 @@ pub mod host;
 pub mod host_link;
 pub mod llvm_commands;
 pub mod one_target;
+pub mod openmp_runtime;
 pub mod override_image;
 pub mod plan;
 pub mod register;
@@ -72,6 +73,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     let mut selected = trace.phase("select", || select::select(&scanned, request))?;
     if !is_for_devices {
         verify::has_device_code(&selected)?;
+        openmp_runtime::check(&scanned, &selected.entries)?;
     }
     if request.options.dry_run {
         let host_linker = toolchain.host_linker(request.style)?;
@@ -91,7 +93,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     let transcript = Transcript::new(request, &plan, &origins, &toolchain, &work_dir);
     transcript.device_links()?;
     if wrapper.dry_run {
-        transcript.rest_of_dry_run(&scanned)?;
+        transcript.rest_of_dry_run(&scanned, &selected.entries)?;
         return Ok(ExitCode::SUCCESS);
     }
     let images = trace.phase("device links", || {
@@ -151,7 +153,7 @@ impl Output<'_> {
                 request.line.output_kind,
             )
         })?;
-        self.transcript.modules(images)?;
+        self.transcript.modules(images, entries)?;
         let host_linker = self.toolchain.host_linker(request.style)?;
         self.transcript
             .host_link(&host_linker, self.scanned, &objects);

@@ -9,6 +9,7 @@ use super::llvm_commands::{self, LlvmCommands, Origin};
 use super::plan::Plan;
 use super::register;
 use super::scan::Scanned;
+use super::select::Entries;
 use super::work_dir::WorkDir;
 use super::wrapped_module;
 use crate::Error;
@@ -18,6 +19,7 @@ use crate::report;
 use crate::request::{OutputKind, Request, Style};
 use crate::toolchain::Toolchain;
 use crate::wrapper_request::Product;
+use offlink_bundle::entry::Generation;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::{Path, PathBuf};
 
@@ -81,7 +83,7 @@ impl<'a> Transcript<'a> {
     }
 
     /// When the registration objects are there.
-    pub(super) fn modules(&self, images: &[DeviceImage]) -> Result<(), Error> {
+    pub(super) fn modules(&self, images: &[DeviceImage], entries: &Entries) -> Result<(), Error> {
         if !self.request.wrapper.print_module {
             return Ok(());
         }
@@ -91,11 +93,12 @@ impl<'a> Transcript<'a> {
                 .filter(|image| image.kinds.contains(kind))
                 .map(|image| Described::linked(*kind, &image.target, &image.data))
                 .collect();
+            let form = entries.form(*kind);
             if *kind == OffloadKind::OpenMp {
-                self.print_module(*kind, &of_kind, &[])?;
+                self.print_module(*kind, form, &of_kind, &[])?;
             } else {
                 let container = register::container_file(*kind, self.work_dir);
-                self.print_module(*kind, &of_kind, &mapped_file::map(&container)?)?;
+                self.print_module(*kind, form, &of_kind, &mapped_file::map(&container)?)?;
             }
         }
         Ok(())
@@ -104,6 +107,7 @@ impl<'a> Transcript<'a> {
     fn print_module(
         &self,
         kind: OffloadKind,
+        entries: Generation,
         images: &[Described<'_>],
         container: &[u8],
     ) -> Result<(), Error> {
@@ -112,7 +116,7 @@ impl<'a> Transcript<'a> {
         }
         let host = self.request.host_triple.as_deref().unwrap_or(DEFAULT_HOST);
         let runtime = self.request.options.spirv_runtime;
-        let module = wrapped_module::text(kind, images, container, runtime, host)?;
+        let module = wrapped_module::text(kind, entries, images, container, runtime, host)?;
         report::raw(&module);
         Ok(())
     }
@@ -127,7 +131,11 @@ impl<'a> Transcript<'a> {
 
     /// What follows on the device links where nothing is run. Modules hold no
     /// images then, as there are none.
-    pub(super) fn rest_of_dry_run(&self, scanned: &Scanned) -> Result<(), Error> {
+    pub(super) fn rest_of_dry_run(
+        &self,
+        scanned: &Scanned,
+        entries: &Entries,
+    ) -> Result<(), Error> {
         if self.makes_containers() {
             report::raw(&self.commands.bundle_lines());
         }
@@ -142,14 +150,14 @@ impl<'a> Transcript<'a> {
                     .filter(|job| job.kinds.contains(kind))
                     .map(|job| Described::linked(*kind, &job.target, &[]))
                     .collect();
-                self.print_module(*kind, &images, &[])?;
+                self.print_module(*kind, entries.form(*kind), &images, &[])?;
             }
             objects.push(register::object_file(*kind, self.work_dir));
         }
         let linker = host_linker_to_print(self.request, self.toolchain);
         self.host_link(&linker, scanned, &objects);
         if self.request.line.output_kind == OutputKind::Relocatable {
-            report::raw(&self.commands.relocatable_line());
+            report::raw(&self.commands.relocatable_line(entries));
         }
         Ok(())
     }

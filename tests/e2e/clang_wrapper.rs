@@ -6,9 +6,11 @@ use crate::device_code::{LAUNCHED, RUNTIME, launcher_with, saxpy_images};
 use crate::workbench::{Run, Workbench, cuda, example, offlink};
 
 /// A folder with nothing in it but offlink as `clang-linker-wrapper`.
-fn wrapper_folder(bench: &Workbench) -> PathBuf {
+pub fn wrapper_folder(bench: &Workbench) -> PathBuf {
     let folder = bench.folder("wrapper");
-    bench.link("wrapper/clang-linker-wrapper", offlink());
+    if !folder.join("clang-linker-wrapper").exists() {
+        bench.link("wrapper/clang-linker-wrapper", offlink());
+    }
     folder
 }
 

@@ -34,7 +34,7 @@ impl Language {
     }
 }
 
-fn source(name: &str) -> PathBuf {
+pub fn source(name: &str) -> PathBuf {
     repository()
         .join("crates/bundle/tests/data/registration")
         .join(name)
@@ -111,7 +111,7 @@ fn link(bench: &Workbench, objects: &[PathBuf], ours: bool, more: &[&str]) -> Co
 }
 
 /// `host=+0x4010` becomes `host`.
-fn without_addresses(printed: &str) -> String {
+pub fn without_addresses(printed: &str) -> String {
     let lines = printed.lines().map(|line| {
         let words = line
             .split(' ')
@@ -130,7 +130,7 @@ fn inspected(bench: &Workbench) -> String {
         .succeeds()
 }
 
-fn count(printed: &str, call: &str) -> usize {
+pub fn count(printed: &str, call: &str) -> usize {
     printed
         .lines()
         .filter(|line| line.starts_with(call))

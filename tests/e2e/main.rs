@@ -26,6 +26,7 @@ mod matrix;
 mod missing_kernel;
 mod no_ptxas;
 mod nvidia_inputs;
+mod older_clang;
 mod peers;
 mod peers_documented;
 mod peers_fatbinary;

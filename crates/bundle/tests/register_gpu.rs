@@ -11,7 +11,7 @@ use std::path::Path;
 use goblin::elf::Elf;
 use linking::{LINKERS, MODES, data, run};
 use offlink_bundle::entry::Generation;
-use offlink_bundle::host_object::{Error, HostTarget, cuda, hip, openmp};
+use offlink_bundle::host_object::{Error, HostTarget, Platform, cuda, hip, openmp};
 use offlink_bundle::offload_binary::{Image, ImageKind, OffloadKind};
 
 const CUDA: &str = concat!(
@@ -66,6 +66,37 @@ impl Workshop {
             let name = format!("{kind}-{flags}-{size}");
             source +=
                 &format!("{{0, 1, {kind}, {flags}, object, \"{name}\", {size}, 3, &pointer}},\n");
+        }
+        fs::write(self.path().join("entries.c"), source + "};\n").unwrap();
+        run(self.path(), "cc", &["-fPIC", "-c", "entries.c"]);
+    }
+
+    /// Compiles an object with entries of one kind as older compilers emit them.
+    fn add_old_entries(&self, generation: Generation, kind: OffloadKind, entries: &[Entry]) {
+        let fields = match generation {
+            Generation::Llvm19 => {
+                "void *address; const char *name; unsigned long size; unsigned flags, data;"
+            }
+            _ => {
+                "unsigned long reserved; unsigned short version, kind; unsigned flags; \
+                 void *address; const char *name; unsigned long size, data; void *auxiliary;"
+            }
+        };
+        let mut source = format!(
+            "char object[8]; void *pointer;\n__attribute__((section(\"{}\"), used, aligned(1))) \
+             static struct {{ {fields} }} entries[] = {{\n",
+            generation.section(kind)
+        );
+        // LLVM 20 counts the kinds.
+        let number = if kind == OffloadKind::Hip { 3 } else { 2 };
+        for Entry { kind, flags, size } in entries {
+            let name = format!("{kind}-{flags}-{size}");
+            source += &match generation {
+                Generation::Llvm19 => format!("{{object, \"{name}\", {size}, {flags}, 3}},\n"),
+                _ => format!(
+                    "{{0, 1, {number}, {flags}, object, \"{name}\", {size}, 3, &pointer}},\n"
+                ),
+            };
         }
         fs::write(self.path().join("entries.c"), source + "};\n").unwrap();
         run(self.path(), "cc", &["-fPIC", "-c", "entries.c"]);
@@ -322,6 +353,59 @@ fn programs_without_entries_register_their_images_alone() {
             "cudaUnregisterFatBinary",
         ];
         assert_eq!(names, expected, "linked with {linker:?} {mode:?}");
+    }
+}
+
+/// The registration object from C source, for hosts that this crate has no code for.
+fn compile_source(workshop: &Workshop, kind: OffloadKind, generation: Generation) {
+    let platform = Platform::from_triple(HOST.triple()).unwrap();
+    let blob = workshop.path().join("blob");
+    let source = match kind {
+        OffloadKind::Hip => hip::source(platform, generation, &blob),
+        _ => cuda::source(platform, generation, &blob),
+    };
+    fs::write(workshop.path().join("source.c"), source).unwrap();
+    let mut arguments = platform.compiler_flags();
+    arguments.extend(["source.c", "-o", "registration.o"]);
+    run(workshop.path(), "cc", &arguments);
+}
+
+/// Entries that say the same are registered by the same calls, whatever their form.
+#[test]
+fn entries_of_older_compilers_make_the_same_calls() {
+    let workshop = Workshop::new();
+    fs::write(workshop.path().join("blob"), "blob").unwrap();
+    for kind in [OffloadKind::Cuda, OffloadKind::Hip] {
+        let mut entries = all_entries();
+        entries.retain(|entry| entry.kind == kind.number());
+        let calls = || {
+            let objects = ["registration.o", "entries.o", "-no-pie"];
+            workshop.link(LINKERS[0], &objects);
+            let environment = ["CUDA_FATBIN=blob", "HIP_FATBIN=blob"];
+            workshop.calls(&environment)
+        };
+        workshop.add_entries(&entries);
+        compile_source(&workshop, kind, Generation::Llvm21);
+        let expected = calls();
+        assert!(count(&expected, "cudaRegister") + count(&expected, "hipRegister") > 64);
+        for generation in [Generation::Llvm20, Generation::Llvm19] {
+            let mut expected = expected.clone();
+            if generation == Generation::Llvm19 {
+                let is_managed = |line: &&str| {
+                    line.contains("RegisterManagedVar") || line.contains("InitModule")
+                };
+                let others = expected.lines().filter(|line| !is_managed(line));
+                expected = others.map(|line| format!("{line}\n")).collect();
+            }
+            workshop.add_old_entries(generation, kind, &entries);
+            workshop.write("registration.o", |file| match kind {
+                OffloadKind::Hip => hip::write(HOST, generation, b"blob", file),
+                _ => cuda::write(HOST, generation, b"blob", file),
+            });
+            assert_eq!(calls(), expected, "{kind:?} {generation:?}");
+            compile_source(&workshop, kind, generation);
+            assert_eq!(calls(), expected, "{kind:?} {generation:?} from source");
+        }
     }
 }
 

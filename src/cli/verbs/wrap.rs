@@ -74,7 +74,12 @@ impl Wrap {
                 return Err(RegisterError::RelocatableSycl.into());
             }
             if let Some(kind) = kind {
-                return Ok(registrar.write_container(kind, file, self.entries_of_llvm, &self.output)?);
+                return Ok(registrar.write_container(
+                    kind,
+                    file,
+                    self.entries_of_llvm,
+                    &self.output,
+                )?);
             }
         }
         self.offload_binaries(registrar)

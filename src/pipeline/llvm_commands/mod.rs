@@ -7,6 +7,7 @@ use super::group::REGISTERED;
 use super::host::{DEFAULT_HOST, Host};
 use super::plan::{DeviceLink, Job, Plan, Work};
 use super::register;
+use super::select::Entries;
 use super::work_dir::WorkDir;
 use crate::device_input::DeviceInput;
 use crate::options::Emit;
@@ -16,7 +17,7 @@ use crate::target::{Device, Target};
 use crate::toolchain::Toolchain;
 use offlink_bundle::host_object::Platform;
 use offlink_bundle::offload_binary::OffloadKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -235,21 +236,24 @@ impl<'a> LlvmCommands<'a> {
     /// The line that makes the output of `-r` one that other objects can be
     /// linked with: its entries get a section of their own, named by a hash of
     /// the output, which is that of nothing before the output is there.
-    pub fn relocatable_line(&self) -> String {
+    pub fn relocatable_line(&self, entries: &Entries) -> String {
         /// The lower half of the MD5 sum of no bytes, as the wrapper writes it.
         const HASH_OF_NOTHING: &str = "4b2008fd98c1dd4";
-        const ENTRIES: &str = "llvm_offload_entries";
-        let renamed = |prefix: &str| {
-            let name = format!("{prefix}{ENTRIES}");
+        let renamed = |prefix: &str, section: &str| {
+            let name = format!("{prefix}{section}");
             OsString::from(format!("{name}={name}_{HASH_OF_NOTHING}"))
         };
         let mut arguments = vec![self.request.line.output.clone().into_os_string()];
-        arguments.extend(
-            ["--remove-section", ".llvm.offloading", "--rename-section"].map(OsString::from),
-        );
-        arguments.push(renamed(""));
-        for end in ["__start_", "__stop_"] {
-            arguments.extend(["--redefine-sym".into(), renamed(end)]);
+        arguments.extend(["--remove-section", ".llvm.offloading"].map(OsString::from));
+        let sections = self
+            .kinds()
+            .iter()
+            .map(|kind| entries.form(*kind).section(*kind));
+        for section in sections.collect::<BTreeSet<_>>() {
+            arguments.extend(["--rename-section".into(), renamed("", section)]);
+            for end in ["__start_", "__stop_"] {
+                arguments.extend(["--redefine-sym".into(), renamed(end, section)]);
+            }
         }
         line(&self.toolchain.llvm_tool("llvm-objcopy"), arguments)
     }

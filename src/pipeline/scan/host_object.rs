@@ -167,9 +167,11 @@ pub fn read_linked(name: String, data: Bytes) -> Result<Option<HostObject>, Scan
 /// Device code and entries of bitcode are variables of known sections.
 fn bitcode(name: String, data: Bytes) -> Result<HostObject, ScanError> {
     let module = if embeds_device_code(&data) {
-        HostModule::read(&data, &entry::SECTIONS.map(|(name, _)| name)).map_err(|source| ScanError::HostBitcode {
-            origin: name.clone(),
-            source,
+        HostModule::read(&data, &entry::SECTIONS.map(|(name, _)| name)).map_err(|source| {
+            ScanError::HostBitcode {
+                origin: name.clone(),
+                source,
+            }
         })?
     } else {
         HostModule::default()

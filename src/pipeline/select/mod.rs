@@ -10,10 +10,10 @@
 mod device_members;
 mod host_members;
 
+use super::group::REGISTERED;
 use super::scan::host_object::HostObject;
 use super::scan::{Item, ScanError, Scanned};
 use crate::device_input::DeviceInput;
-use super::group::REGISTERED;
 use crate::request::Request;
 use offlink_bundle::entry::{self, Generation, OffloadEntry};
 use offlink_bundle::offload_binary::OffloadKind;
@@ -45,8 +45,13 @@ pub struct Entries {
 impl Entries {
     /// The form of the entries of one kind; today's if there are none.
     pub fn form(&self, kind: OffloadKind) -> Generation {
-        let first = self.of(kind).next();
+        let first = self.first(kind);
         first.map_or_else(Generation::default, |(_, entry)| entry.generation)
+    }
+
+    /// The first entry of one kind.
+    pub fn first(&self, kind: OffloadKind) -> Option<&(String, OffloadEntry)> {
+        self.of(kind).next()
     }
 
     fn of(&self, kind: OffloadKind) -> impl Iterator<Item = &(String, OffloadEntry)> {
@@ -57,7 +62,7 @@ impl Entries {
     /// A kind is registered by one walk over entries of one form.
     fn check(&self) -> Result<(), SelectError> {
         for kind in REGISTERED {
-            let Some((first, of_first)) = self.of(kind).next() else {
+            let Some((first, of_first)) = self.first(kind) else {
                 continue;
             };
             for (origin, entry) in self.of(kind) {

@@ -1,37 +1,59 @@
 //! The function that registers the kernels and variables of CUDA or HIP.
 
 use super::Runtime;
+use offlink_bundle::entry::Generation;
 
 /// The function, with declarations of what it calls. It returns whether there
 /// is a managed variable, as offlink's own code does.
-pub(super) fn text(runtime: &Runtime) -> String {
+pub(super) fn text(runtime: &Runtime, entries: Generation, section: &str) -> String {
     let Runtime { name, kind, .. } = runtime;
-    let fields = [
-        ("addr", 4, "ptr", 8),
-        ("aux", 8, "ptr", 8),
-        ("kind", 2, "i16", 2),
-        ("name", 5, "ptr", 8),
-        ("size", 6, "i64", 8),
-        ("flags", 3, "i32", 4),
-        ("data", 7, "i64", 8),
-    ]
-    .map(|(field, index, of_type, alignment)| {
+    let fields: &[(&str, u32, &str, u32)] = match entries {
+        Generation::Llvm19 => &[
+            ("addr", 0, "ptr", 8),
+            ("name", 1, "ptr", 8),
+            ("size", 2, "i64", 8),
+            ("flags", 3, "i32", 4),
+            ("data", 4, "i32", 4),
+        ],
+        Generation::Llvm20 | Generation::Llvm21 => &[
+            ("addr", 4, "ptr", 8),
+            ("aux", 8, "ptr", 8),
+            ("kind", 2, "i16", 2),
+            ("name", 5, "ptr", 8),
+            ("size", 6, "i64", 8),
+            ("flags", 3, "i32", 4),
+            ("data", 7, "i64", 8),
+        ],
+    };
+    let fields: String = fields.iter().map(|(field, index, of_type, alignment)| {
         format!(
             "  %{field}.at = getelementptr inbounds %struct.__tgt_offload_entry, ptr %item, i32 0, i32 {index}
   %{field} = load {of_type}, ptr %{field}.at, align {alignment}
 "
         )
-    })
-    .concat();
+    }).collect();
     let calls = if *name == "hip" { HIP } else { CUDA };
+    // What an entry of clang 19 does not tell, the section does, or nothing.
+    let is_of_clang_19 = entries == Generation::Llvm19;
+    let dimension = if is_of_clang_19 {
+        "add i32 %data, 0"
+    } else {
+        "trunc i64 %data to i32"
+    };
+    let ours = if entries == Generation::Llvm21 {
+        format!("icmp eq i16 %kind, {kind}")
+    } else {
+        "icmp eq i16 0, 0".to_owned()
+    };
+    let managed = if is_of_clang_19 { "" } else { calls.managed };
     format!(
         "define internal i1 @.{name}.globals_reg(ptr %handle) section \".text.startup\" {{
 entry:
-  %some = icmp ne ptr @__start_llvm_offload_entries, @__stop_llvm_offload_entries
+  %some = icmp ne ptr @__start_{section}, @__stop_{section}
   br i1 %some, label %while.entry, label %while.end
 
 while.entry:
-  %item = phi ptr [ @__start_llvm_offload_entries, %entry ], [ %next, %if.end ]
+  %item = phi ptr [ @__start_{section}, %entry ], [ %next, %if.end ]
   %before = phi i1 [ false, %entry ], [ %managed, %if.end ]
 {fields}  %type = and i32 %flags, 7
   %extern.bit = and i32 %flags, 8
@@ -40,8 +62,8 @@ while.entry:
   %constant = lshr i32 %constant.bit, 4
   %normalized.bit = and i32 %flags, 32
   %normalized = lshr i32 %normalized.bit, 5
-  %data.low = trunc i64 %data to i32
-  %ours = icmp eq i16 %kind, {kind}
+  %data.low = {dimension}
+  %ours = {ours}
   br i1 %ours, label %if.kind, label %if.end
 
 if.kind:
@@ -76,7 +98,7 @@ sw.texture:
 if.end:
   %managed = phi i1 [ true, %sw.managed ], [ %before, %while.entry ], [ %before, %if.then ], [ %before, %if.else ], [ %before, %sw.global ], [ %before, %sw.surface ], [ %before, %sw.texture ]
   %next = getelementptr inbounds %struct.__tgt_offload_entry, ptr %item, i64 1
-  %last = icmp eq ptr %next, @__stop_llvm_offload_entries
+  %last = icmp eq ptr %next, @__stop_{section}
   br i1 %last, label %while.end, label %while.entry
 
 while.end:
@@ -89,7 +111,7 @@ declare void @__{name}RegisterFunction(ptr, ptr, ptr, ptr, i32, ptr, ptr, ptr, p
 declare void @__{name}RegisterVar(ptr, ptr, ptr, ptr, i32, i64, i32, i32)
 
 {}",
-        calls.managed, calls.surface, calls.texture, calls.declared
+        managed, calls.surface, calls.texture, calls.declared
     )
 }
 

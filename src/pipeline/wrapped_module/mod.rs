@@ -8,6 +8,7 @@ mod globals_reg;
 
 use super::bundle::{self, BundleError, Described};
 use crate::spirv_runtime::SpirvRuntime;
+use offlink_bundle::entry::Generation;
 use offlink_bundle::offload_binary::{self, OffloadKind, Version};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -19,34 +20,40 @@ use std::fmt::Write;
 /// [`BundleError`] when an image does not fit into an offload binary.
 pub fn text(
     kind: OffloadKind,
+    entries: Generation,
     images: &[Described<'_>],
     container: &[u8],
     runtime_of_spirv: SpirvRuntime,
     host_triple: &str,
 ) -> Result<String, BundleError> {
-    let mut module = head(host_triple);
+    let section = entries.section(kind);
+    let mut module = head(host_triple, entries, section);
     match kind {
-        OffloadKind::OpenMp => module += &openmp(images, runtime_of_spirv)?,
-        OffloadKind::Hip => module += &runtime(&HIP, container),
-        _ => module += &runtime(&CUDA, container),
+        OffloadKind::OpenMp => module += &openmp(images, section, runtime_of_spirv)?,
+        OffloadKind::Hip => module += &runtime(&HIP, entries, section, container),
+        _ => module += &runtime(&CUDA, entries, section, container),
     }
     Ok(module)
 }
 
 /// What is the same for all kinds: the module's name and the entries.
-fn head(host_triple: &str) -> String {
+fn head(host_triple: &str, entries: Generation, section: &str) -> String {
+    let fields = match entries {
+        Generation::Llvm19 => "ptr, ptr, i64, i32, i32",
+        Generation::Llvm20 | Generation::Llvm21 => "i64, i16, i16, i32, ptr, ptr, i64, i64, ptr",
+    };
     let entries = "[0 x %struct.__tgt_offload_entry]";
     format!(
         "; ModuleID = 'offload.wrapper.module'
 source_filename = \"offload.wrapper.module\"
 target triple = \"{host_triple}\"
 
-%struct.__tgt_offload_entry = type {{ i64, i16, i16, i32, ptr, ptr, i64, i64, ptr }}
+%struct.__tgt_offload_entry = type {{ {fields} }}
 
-@__start_llvm_offload_entries = external hidden constant {entries}
-@__stop_llvm_offload_entries = external hidden constant {entries}
-@__dummy.llvm_offload_entries = internal constant {entries} zeroinitializer, section \"llvm_offload_entries\", align 8
-@llvm.compiler.used = appending global [1 x ptr] [ptr @__dummy.llvm_offload_entries], section \"llvm.metadata\"
+@__start_{section} = external hidden constant {entries}
+@__stop_{section} = external hidden constant {entries}
+@__dummy.{section} = internal constant {entries} zeroinitializer, section \"{section}\", align 8
+@llvm.compiler.used = appending global [1 x ptr] [ptr @__dummy.{section}], section \"llvm.metadata\"
 "
     )
 }
@@ -58,12 +65,16 @@ fn constructor(function: &str) -> String {
     )
 }
 
-fn openmp(images: &[Described<'_>], runtime_of_spirv: SpirvRuntime) -> Result<String, BundleError> {
+fn openmp(
+    images: &[Described<'_>],
+    section: &str,
+    runtime_of_spirv: SpirvRuntime,
+) -> Result<String, BundleError> {
     let mut text = String::from(
         "\n%__tgt_device_image = type { ptr, ptr, ptr, ptr }\n\
          %__tgt_bin_desc = type { i32, ptr, ptr, ptr }\n\n",
     );
-    let ends = "ptr @__start_llvm_offload_entries, ptr @__stop_llvm_offload_entries";
+    let ends = format!("ptr @__start_{section}, ptr @__stop_{section}");
     let mut rows = Vec::new();
     for (number, image) in images.iter().enumerate() {
         let mut binary = Vec::new();
@@ -162,7 +173,7 @@ const HIP: Runtime = Runtime {
     wrapper_section: ".hipFatBinSegment",
 };
 
-fn runtime(runtime: &Runtime, container: &[u8]) -> String {
+fn runtime(runtime: &Runtime, entries: Generation, section: &str, container: &[u8]) -> String {
     let Runtime {
         name,
         magic,
@@ -228,7 +239,7 @@ declare i32 @atexit(ptr)
 {}",
         bytes(container),
         constructor(&format!(".{name}.fatbin_reg")),
-        globals_reg::text(runtime)
+        globals_reg::text(runtime, entries, section)
     )
 }
 
