@@ -41,6 +41,7 @@ mod same_machine_code;
 mod single_steps;
 mod spirv;
 mod sycl;
+mod triple_spellings;
 mod windows_hosts;
 mod workbench;
 mod wrapper_commands;

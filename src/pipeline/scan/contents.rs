@@ -56,8 +56,6 @@ fn device_triple(data: &[u8]) -> Option<String> {
         return None;
     }
     let triple = offlink_llvm::Symbols::read_triple(data).ok()?;
-    let is_gpu = ["nvptx64", "amdgcn", "amdgpu"]
-        .iter()
-        .any(|arch| triple.split('-').next() == Some(arch));
-    is_gpu.then_some(triple)
+    let is_nvidia = triple.split('-').next() == Some("nvptx64");
+    (is_nvidia || offlink_hsaco::triple::is_amd(&triple)).then_some(triple)
 }
