@@ -45,6 +45,19 @@ pub enum GroupError {
         /// Its triple.
         triple: String,
     },
+    /// It is to join code that is launched, but there is none.
+    #[error(
+        "device code in '{origin}' is of offload kind none, and no code that is launched is for \
+         its target, {triple} {arch}; leave it out, or give it a kind with --offlink-image=…,kind=…"
+    )]
+    Alone {
+        /// Where the code is.
+        origin: String,
+        /// Its triple.
+        triple: String,
+        /// Its arch.
+        arch: String,
+    },
     /// SYCL's runtime loads nothing else.
     #[error(
         "device code in '{origin}' is for SYCL and {target}, but SYCL's runtime loads SPIR-V only; \
@@ -119,9 +132,10 @@ pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
             }
         }
         if !joined && !is_for_all(&input) {
-            return Err(GroupError::Kind {
+            return Err(GroupError::Alone {
                 origin: input.source,
-                kind: input.kind,
+                triple: input.triple,
+                arch: input.arch,
             });
         }
         if !joined {
