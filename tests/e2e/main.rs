@@ -37,6 +37,7 @@ mod peers_offload_wrapper;
 mod ptx_version;
 mod readme;
 mod relocatable;
+mod reports;
 mod rustc_intrinsic;
 mod same_machine_code;
 mod single_steps;
