@@ -1,13 +1,13 @@
 //! What users reported about clang-linker-wrapper, as far as it takes more than a
 //! line to try; `defects` has the rest. The numbers are those of the LLVM project's
-//! issues.
+//! issues where nothing else is said.
 
 use std::path::{Path, PathBuf};
 
 use crate::archives::archive;
 use crate::as_wrapper::{calls, program, unit_of};
-use crate::device_code::{NVIDIA, RUNTIME, bitcode, c_source};
-use crate::workbench::{Run, Workbench, cuda, cuda_tool};
+use crate::device_code::{AMD, NVIDIA, RUNTIME, bitcode, c_source};
+use crate::workbench::{Run, Workbench, cuda, cuda_tool, offlink};
 
 /// The program's only image.
 fn image(bench: &Workbench, program: &str) -> PathBuf {
@@ -118,6 +118,39 @@ fn an_archive_of_512_members() {
     program(&bench, &objects, &["-o", "prog"]).succeeds_silently();
     let registered = calls(&bench, bench.path("prog"), "cudaRegisterFunction");
     assert_eq!(registered, MEMBERS);
+}
+
+/// The bundle takes the place of one of the files that go into it (ROCm/TheRock
+/// 5615).
+#[test]
+fn a_bundle_written_over_its_input() {
+    let bench = Workbench::new();
+    let code = bitcode(&bench, "saxpy", AMD);
+    let contents = std::fs::read(&code).unwrap();
+    bench.link("clang-offload-bundler", offlink());
+    let bundler = |arguments: &[String]| {
+        bench
+            .command(bench.path("clang-offload-bundler"))
+            .arg("-type=o")
+            .args(arguments)
+            .succeeds_silently();
+    };
+    let file = code.display();
+    let target = "hip-amdgcn-amd-amdhsa--gfx90a";
+    bundler(&[
+        format!("-targets=host-x86_64-unknown-linux-gnu-,{target}"),
+        "-input=/dev/null".into(),
+        format!("-input={file}"),
+        format!("-output={file}"),
+    ]);
+    assert!(std::fs::read(&code).unwrap() != contents);
+    bundler(&[
+        "-unbundle".into(),
+        format!("-targets={target}"),
+        format!("-input={file}"),
+        format!("-output={file}"),
+    ]);
+    assert!(std::fs::read(&code).unwrap() == contents);
 }
 
 /// The object with another number in the names of its symbols, on the host and in
