@@ -2,6 +2,7 @@
 //! the offload runtime. `make setup` installs those; a test that misses one
 //! fails.
 
+mod amd_targets;
 mod arch_names;
 mod archives;
 mod as_wrapper;
@@ -43,7 +44,6 @@ mod same_machine_code;
 mod single_steps;
 mod spirv;
 mod sycl;
-mod triple_spellings;
 mod windows_hosts;
 mod workbench;
 mod wrapper_commands;

@@ -146,6 +146,16 @@ impl TargetId {
         self.processor
     }
 
+    /// Whether code for this may be linked into an image for `other`: it is for the
+    /// same processor or its family, and sets no feature that the other leaves open
+    /// or sets otherwise.
+    pub fn serves(self, other: Self) -> bool {
+        let allows = |own, wanted| own == Setting::Any || own == wanted;
+        (self.processor == other.processor || self.processor.stands_for(other.processor))
+            && allows(self.sramecc, other.sramecc)
+            && allows(self.xnack, other.xnack)
+    }
+
     /// The LLVM target features, such as `-sramecc,+xnack`; empty when the ID
     /// sets none.
     pub fn features(self) -> String {

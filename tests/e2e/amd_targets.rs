@@ -1,8 +1,10 @@
-//! AMD's triples as clang 22 and as LLVM's main spell them, in one link.
+//! AMD's targets as clang 22 and as LLVM's main spell them, and targets of which one
+//! says more than the other, in one link.
 
 use std::path::PathBuf;
 
 use crate::archives::archive;
+use crate::as_wrapper::{HIP, program, unit};
 use crate::device_code::{AMD, RUNTIME, Target, bitcode, launcher, pack};
 use crate::workbench::{Run, Workbench};
 
@@ -34,14 +36,17 @@ fn bitcode_of_main(bench: &Workbench, source: &str) -> PathBuf {
     output
 }
 
-/// The program has one image, for `amdgcn-amd-amdhsa` and gfx90a.
-fn has_one_image(bench: &Workbench) {
+/// The program has one image, for `amdgcn-amd-amdhsa` and this target ID.
+fn has_one_image(bench: &Workbench, arch: &str) {
     let listing = bench.offlink().args(["inspect", "program"]).succeeds();
     assert!(
         listing.starts_with("program: 1 image, 1 entry\n"),
         "{listing}"
     );
-    assert!(listing.contains("amdgcn-amd-amdhsa gfx90a "), "{listing}");
+    assert!(
+        listing.contains(&format!("amdgcn-amd-amdhsa {arch} ")),
+        "{listing}"
+    );
 }
 
 #[test]
@@ -67,7 +72,7 @@ fn code_of_both_is_linked_together() {
             .args(images.map(|image| format!("--offlink-image={image}")))
             .args([RUNTIME, "-o", "program"])
             .succeeds_silently();
-        has_one_image(&bench);
+        has_one_image(&bench, AMD.arch);
     }
 }
 
@@ -87,7 +92,57 @@ fn libraries_of_main_serve_code_of_clang_22() {
             .arg(format!("--offlink-image={kernel}"))
             .args(["libhelper.a", RUNTIME, "-o", "program"])
             .succeeds_silently();
-        has_one_image(&bench);
+        has_one_image(&bench, AMD.arch);
+    }
+}
+
+/// A library for all of a family, or for any mode, has no image of its own beside
+/// one that says more, which a runtime would prefer.
+#[test]
+fn libraries_serve_targets_that_say_more() {
+    let amd = |arch| Target { arch, ..AMD };
+    let (family, mode) = (amd("gfx9-generic"), amd("gfx90a:xnack+"));
+    for (target, library) in [(amd("gfx906"), family), (mode, AMD)] {
+        let bench = Workbench::new();
+        let host = launcher(&bench, "caller");
+        let kernel = target.image(&bitcode(&bench, "caller", target));
+        let bare = bitcode(&bench, "helper", library);
+        let packed = pack(&bench, &[library.image(&bare)], "helper.bin");
+        archive(&bench, "helper", &[&packed]);
+        bench
+            .offlink()
+            .arg("cc")
+            .arg(&host)
+            .arg(format!("--offlink-image={kernel}"))
+            .args(["libhelper.a", RUNTIME, "-o", "program"])
+            .succeeds_silently();
+        has_one_image(&bench, target.arch);
+    }
+}
+
+/// The same with kernels: the host needs the member, whose object names gfx90a.
+#[test]
+fn kernels_of_libraries_join_images_that_say_more() {
+    let bench = Workbench::new();
+    let member = unit(&bench, HIP, "member", &["gfx90a"]);
+    let object = unit(&bench, HIP, "object", &["gfx90a:xnack+"]);
+    archive(&bench, "member", &[&member]);
+    let library = bench.path("libmember.a");
+    let objects = [object.as_path(), &library];
+    program(
+        &bench,
+        &objects,
+        &["-u", "_Z21__device_stub__memberPi", "-o", "program"],
+    )
+    .succeeds_silently();
+    let listing = bench.offlink().args(["inspect", "program"]).succeeds();
+    assert!(
+        listing.starts_with("program: 1 image, 2 entries\n"),
+        "{listing}"
+    );
+    assert!(listing.contains("gfx90a:xnack+"), "{listing}");
+    for kernel in ["_Z6memberPi", "_Z6objectPi"] {
+        assert!(listing.contains(kernel), "{listing}");
     }
 }
 
