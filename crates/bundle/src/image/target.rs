@@ -41,7 +41,7 @@ pub struct ImageTarget {
 pub fn target(image: &[u8]) -> Result<ImageTarget, Error> {
     let (triple, arch) = match ImageFormat::detect(image) {
         ImageFormat::CubinFinal => ("nvptx64-nvidia-cuda", cubin_arch(image)?),
-        ImageFormat::HsacoFinal => ("amdgcn-amd-amdhsa", target_id(image)?),
+        ImageFormat::HsacoFinal => return amd_target(image),
         ImageFormat::ElfShared(EM_X86_64) => ("x86_64-unknown-linux-gnu", String::new()),
         format => return Err(Error::Format(format)),
     };
@@ -59,7 +59,7 @@ pub fn target(image: &[u8]) -> Result<ImageTarget, Error> {
 /// [`Error::Target`] when an AMD object does not say, [`Error::Elf`] when it is
 /// broken.
 pub fn object_target(object: &[u8]) -> Result<Option<ImageTarget>, Error> {
-    let (triple, arch) = match ImageFormat::detect(object) {
+    match ImageFormat::detect(object) {
         ImageFormat::CubinRelocatable => {
             let arch = cubin_arch(object)?;
             let assembled = assembled_for(object)?;
@@ -67,15 +67,14 @@ pub fn object_target(object: &[u8]) -> Result<Option<ImageTarget>, Error> {
                 let suffix = name.strip_prefix(&arch);
                 matches!(suffix, Some("a" | "f"))
             });
-            ("nvptx64-nvidia-cuda", exact.unwrap_or(arch))
+            Ok(Some(ImageTarget {
+                triple: "nvptx64-nvidia-cuda".into(),
+                arch: exact.unwrap_or(arch),
+            }))
         }
-        ImageFormat::HsacoRelocatable => ("amdgcn-amd-amdhsa", target_id(object)?),
-        _ => return Ok(None),
-    };
-    Ok(Some(ImageTarget {
-        triple: triple.into(),
-        arch,
-    }))
+        ImageFormat::HsacoRelocatable => amd_target(object).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// `sm_90a` of the `-arch sm_90a` that ptxas was called with.
@@ -107,8 +106,9 @@ pub(crate) fn cubin_arch_number(header: &goblin::elf::Header) -> u32 {
     header.e_flags >> if is_new { 8 } else { 0 } & 0xff
 }
 
-/// `gfx90a:xnack+` of `amdgcn-amd-amdhsa--gfx90a:xnack+`.
-fn target_id(image: &[u8]) -> Result<String, Error> {
+/// The two parts of `amdgcn-amd-amdhsa--gfx90a:xnack+`; LLVM's main may spell the
+/// triple otherwise.
+fn amd_target(image: &[u8]) -> Result<ImageTarget, Error> {
     let missing = || Error::Target("its metadata do not name a target");
     let key = image
         .windows(AMD_TARGET_KEY.len())
@@ -116,8 +116,13 @@ fn target_id(image: &[u8]) -> Result<String, Error> {
         .ok_or_else(missing)?;
     let value = image.get(key + AMD_TARGET_KEY.len()..).unwrap_or_default();
     let target = message_pack_string(value).ok_or_else(missing)?;
-    let arch = target.strip_prefix("amdgcn-amd-amdhsa--");
-    arch.map(str::to_owned).ok_or_else(missing)
+    match target.splitn(5, '-').collect::<Vec<_>>()[..] {
+        [processor, "amd", "amdhsa", _, arch] => Ok(ImageTarget {
+            triple: format!("{processor}-amd-amdhsa"),
+            arch: arch.into(),
+        }),
+        _ => Err(missing()),
+    }
 }
 
 /// The string that MessagePack data begins with: its length in the low bits of
