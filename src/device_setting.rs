@@ -1,6 +1,7 @@
 //! What the line says about the device links of one triple, or of all.
 
 use crate::options::{DeviceOptions, Options};
+use crate::target::Target;
 use std::ffi::OsString;
 
 /// One setting.
@@ -25,15 +26,15 @@ pub enum Change {
 }
 
 impl Options {
-    /// How device code for `triple` is linked: what holds for all, with the
-    /// settings for this triple, of which later ones go before earlier ones.
-    pub fn device_for(&self, triple: &str) -> DeviceOptions {
+    /// How device code for `target` is linked: what holds for all, with the
+    /// settings for its triple, of which later ones go before earlier ones.
+    pub fn device_for(&self, target: &Target) -> DeviceOptions {
         let mut device = self.device.clone();
         let holds = |setting: &&DeviceSetting| {
             setting
                 .triple
                 .as_deref()
-                .is_none_or(|wanted| wanted == triple)
+                .is_none_or(|triple| target.is_named_by(triple))
         };
         for setting in self.device_settings.iter().filter(holds) {
             match &setting.change {
@@ -59,13 +60,15 @@ mod tests {
         let options = Options {
             device_settings: vec![
                 setting(None, Change::OptLevel(1)),
-                setting(Some("a"), Change::OptLevel(2)),
-                setting(Some("a"), Change::Ptxas("-v".into())),
+                setting(Some("amdgpu-amd-amdhsa"), Change::OptLevel(2)),
+                setting(Some("amdgpu-amd-amdhsa"), Change::Ptxas("-v".into())),
                 setting(None, Change::Linker("-z".into())),
             ],
             ..Options::default()
         };
-        let (a, b) = (options.device_for("a"), options.device_for("b"));
+        let device = |triple, arch| options.device_for(&Target::parse(triple, arch).unwrap());
+        let a = device("amdgcn-amd-amdhsa", "gfx90a");
+        let b = device("nvptx64-nvidia-cuda", "sm_90");
         assert_eq!((a.opt_level, b.opt_level), (2, 1));
         assert_eq!((a.ptxas_arguments.len(), b.ptxas_arguments.len()), (1, 0));
         assert_eq!(a.linker_arguments, b.linker_arguments);

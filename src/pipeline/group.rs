@@ -1,11 +1,15 @@
 //! Device code by target: what is linked into one image.
 //!
+//! Equivalent targets are one, as for clang-linker-wrapper of LLVM's main: AMD's
+//! GPUs in the spelling of LLVM 22 and in that of main. A target ID that says more
+//! than another, and a family of processors, are targets of their own.
+//!
 //! The offload kind is no part of the target: OpenMP and CUDA code for one GPU
 //! is linked together, once, and the image is registered for both, as
 //! clang-linker-wrapper does it.
 
 use crate::device_input::DeviceInput;
-use crate::target::{Device, Target, TargetError};
+use crate::target::{Device, Target, TargetError, canonical_triple};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -40,6 +44,19 @@ pub enum GroupError {
         origin: String,
         /// Its triple.
         triple: String,
+    },
+    /// It is to join code that is launched, but there is none.
+    #[error(
+        "device code in '{origin}' is of offload kind none, and no code that is launched is for \
+         its target, {triple} {arch}; leave it out, or give it a kind with --offlink-image=…,kind=…"
+    )]
+    Alone {
+        /// Where the code is.
+        origin: String,
+        /// Its triple.
+        triple: String,
+        /// Its arch.
+        arch: String,
     },
     /// SYCL's runtime loads nothing else.
     #[error(
@@ -115,9 +132,10 @@ pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
             }
         }
         if !joined && !is_for_all(&input) {
-            return Err(GroupError::Kind {
+            return Err(GroupError::Alone {
                 origin: input.source,
-                kind: input.kind,
+                triple: input.triple,
+                arch: input.arch,
             });
         }
         if !joined {
@@ -180,19 +198,20 @@ fn makes_group(input: &DeviceInput) -> bool {
     !is_for_all(input) && input.kind != OffloadKind::None
 }
 
-/// Code for any GPU of its triple. A CPU's `generic` is a CPU of its own, and
-/// SPIR-V is never for one device only.
+/// Code for any GPU of its triple. A CPU's `generic` is a CPU of its own, SPIR-V
+/// is never for one device only, and a triple may name the processor.
 fn is_for_all(input: &DeviceInput) -> bool {
     let has_archs = !["x86_64", "spirv64"]
         .iter()
-        .any(|arch| input.triple.starts_with(arch));
+        .any(|arch| input.triple.starts_with(arch))
+        && !offlink_hsaco::triple::names_processor(&input.triple);
     matches!(input.arch.as_str(), "" | "generic") && has_archs
 }
 
 /// Whether the code is linked into the target's image.
 pub fn belongs(input: &DeviceInput, target: &Target) -> bool {
     if is_for_all(input) {
-        return input.triple == target.triple();
+        return canonical_triple(&input.triple) == target.triple();
     }
     // Target IDs are compared by meaning: their features may be in any order.
     Target::parse(&input.triple, &input.arch).is_ok_and(|own| own == *target)
@@ -243,6 +262,36 @@ mod tests {
                 "sm_80: a lib",
                 "sm_90: b lib c"
             ]
+        );
+    }
+
+    /// The cases in clang/test/OffloadTools/clang-linker-wrapper of LLVM's main.
+    #[test]
+    fn equivalent_targets_merge_and_others_do_not() {
+        let groups = shape(vec![
+            input("old", "amdgcn-amd-amdhsa", "gfx900"),
+            input("alias", "amdgpu-amd-amdhsa", "gfx900"),
+            input("subarch", "amdgpu9.00-amd-amdhsa", ""),
+            input("both", "amdgpu9.00-amd-amdhsa", "gfx900"),
+            input("family", "amdgpu9-amd-amdhsa", ""),
+            input("xnack", "amdgpu9.00-amd-amdhsa", "gfx900:xnack+"),
+            input("sibling", "amdgpu9.06-amd-amdhsa", ""),
+            input("lib", "amdgpu-amd-amdhsa", "generic"),
+        ]);
+        assert_eq!(
+            groups,
+            [
+                "gfx9-generic: family lib",
+                "gfx900: old alias subarch both lib",
+                "gfx900:xnack+: xnack lib",
+                "gfx906: sibling lib",
+            ]
+        );
+        let odd = by_target(vec![input("odd", "amdgpu9.0a-amd-amdhsa", "gfx908")]);
+        let error = odd.unwrap_err().to_string();
+        assert!(
+            error.contains("in 'odd': the triple's amdgpu9.0a is gfx90a"),
+            "{error}"
         );
     }
 

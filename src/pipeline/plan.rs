@@ -110,7 +110,7 @@ pub fn plan(groups: Vec<Group>, entries: &Entries, options: &Options) -> Result<
     let mut jobs = Vec::new();
     for group in groups {
         let exports = exports(&group.target, entries);
-        let mut device = options.device_for(group.target.triple());
+        let mut device = options.device_for(&group.target);
         if device.emit == Emit::Bitcode {
             device.emit = emit_where_bitcode_is_asked_for(&group)?;
         }

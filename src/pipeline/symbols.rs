@@ -3,8 +3,10 @@
 
 use super::scan::coff;
 use goblin::elf::{Elf, sym};
+use object::elf::{FileHeader64, SHT_DYNSYM};
 use object::read::coff::{CoffBigFile, CoffFile};
-use object::{Object, ObjectSymbol};
+use object::read::elf::{FileHeader, VersionTable};
+use object::{Endianness, Object, ObjectSymbol};
 use offlink_bundle::host_object::is_big_coff_object;
 
 /// The global symbols of one file.
@@ -37,6 +39,26 @@ pub fn of_shared_library(data: &[u8]) -> Symbols<'_> {
     Elf::parse(data)
         .map(|elf| collect(elf.dynsyms.iter(), &elf.dynstrtab))
         .unwrap_or_default()
+}
+
+/// Whether a 64-bit shared library defines a symbol: its hash table tells, without
+/// a look at the other symbols, which are ten thousands in libLLVM. A library that
+/// can't be read, or has no such table, is searched as [`of_shared_library`] does.
+pub fn shared_library_defines(data: &[u8], name: &str) -> bool {
+    by_hash(data, name.as_bytes())
+        .unwrap_or_else(|| of_shared_library(data).defined.contains(&name))
+}
+
+fn by_hash(data: &[u8], name: &[u8]) -> Option<bool> {
+    let header = FileHeader64::<Endianness>::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let (table, _) = sections.gnu_hash(endian, data).ok()??;
+    let symbols = sections.symbols(endian, data, SHT_DYNSYM).ok()?;
+    let any_version = VersionTable::default();
+    let hash = object::elf::gnu_hash(name);
+    let found = table.find(endian, name, hash, None, &symbols, &any_version);
+    Some(found.is_some())
 }
 
 /// As [`Symbols`], with names of its own.
@@ -101,4 +123,51 @@ fn collect<'a>(
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// A library as the linker makes it with this option.
+    fn library(option: &str) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, output) = (folder.path().join("x.c"), folder.path().join("libx.so"));
+        let text = "extern int needed; int defined, other;\n\
+                    int use(void) { return needed; }\n";
+        std::fs::write(&source, text).unwrap();
+        let status = Command::new("cc")
+            .args(["-shared", "-fPIC", option, "-o"])
+            .args([&output, &source])
+            .status();
+        assert!(status.unwrap().success());
+        std::fs::read(output).unwrap()
+    }
+
+    #[test]
+    fn symbols_of_libraries_with_and_without_the_hash_table() {
+        for (option, has_table) in [
+            ("-Wl,--hash-style=gnu", true),
+            ("-Wl,--hash-style=sysv", false),
+        ] {
+            let library = library(option);
+            assert_eq!(by_hash(&library, b"defined").is_some(), has_table);
+            for name in ["defined", "other", "use"] {
+                assert!(shared_library_defines(&library, name), "{option} {name}");
+            }
+            for name in ["needed", "define", ""] {
+                assert!(!shared_library_defines(&library, name), "{option} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_library_defines_nothing() {
+        let library = library("-Wl,--hash-style=gnu");
+        for end in (0..library.len()).step_by(7) {
+            shared_library_defines(&library[..end], "defined");
+        }
+        assert!(!shared_library_defines(b"INPUT(libx.so)", "defined"));
+    }
 }

@@ -2,7 +2,7 @@
 
 pub mod x86_64;
 
-use offlink_hsaco::{TargetId, TargetIdError};
+use offlink_hsaco::{TargetId, TargetIdError, triple as amd_triple};
 use offlink_ptx::{Arch, ArchError};
 use std::fmt;
 use thiserror::Error;
@@ -55,17 +55,17 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Reads a triple and the arch that goes with it. Triples that differ only
-    /// in how they spell the same thing (`amdgcn-amd-amdhsa-`,
-    /// `x86_64-pc-linux-gnu`) give the same target only if they are equal
-    /// here; offlink registers the triple as it was given.
+    /// Reads a triple and the arch that goes with it. What LLVM's main takes for
+    /// one target is one here: AMD's GPUs in either spelling, and triples with
+    /// and without an environment that is empty or unknown. All else in a triple
+    /// is kept, so that `x86_64-pc-linux-gnu` is a target of its own.
     ///
     /// # Errors
     /// [`TargetError`], with the nearest valid names.
     pub fn parse(triple: &str, arch: &str) -> Result<Self, TargetError> {
         let device = match triple.split('-').next().unwrap_or_default() {
             "nvptx64" => Device::Nvptx(Arch::parse(arch)?),
-            "amdgcn" | "amdgpu" => Device::Amdgcn(TargetId::parse(arch)?),
+            _ if amd_triple::is_amd(triple) => Device::Amdgcn(amd_triple::target(triple, arch)?),
             "x86_64" => Device::X86_64(x86_64::cpu(arch)?),
             "spirv64" if !matches!(arch, "" | "generic") => {
                 return Err(TargetError::SpirVArch(arch.into()));
@@ -74,12 +74,23 @@ impl Target {
             _ => return Err(TargetError::Triple(triple.into())),
         };
         Ok(Self {
-            triple: triple.into(),
+            triple: canonical_triple(triple),
             device,
         })
     }
 
-    /// The triple as it was given.
+    /// Whether an option for `triple` is meant for this target: one for AMD's
+    /// GPUs may name a processor or its family.
+    pub fn is_named_by(&self, triple: &str) -> bool {
+        canonical_triple(triple) == self.triple
+            && match self.device {
+                Device::Amdgcn(id) => amd_triple::is_for(triple, id),
+                _ => true,
+            }
+    }
+
+    /// The triple, with AMD's GPUs called `amdgcn`, which all runtimes and
+    /// versions of LLVM understand, and without an empty or unknown environment.
     pub fn triple(&self) -> &str {
         &self.triple
     }
@@ -105,6 +116,15 @@ impl Target {
     pub fn file_stem(&self) -> String {
         self.to_string().replace([' ', ':'], "-")
     }
+}
+
+/// The spelling that stands for all equivalent ones.
+pub fn canonical_triple(triple: &str) -> String {
+    let without_environment = match triple.splitn(4, '-').collect::<Vec<_>>()[..] {
+        [arch, vendor, system, "" | "unknown"] => format!("{arch}-{vendor}-{system}"),
+        _ => triple.into(),
+    };
+    amd_triple::canonical(&without_environment)
 }
 
 /// `nvptx64-nvidia-cuda sm_90`; `spirv64-intel`.
@@ -157,6 +177,26 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("supported are nvptx64"), "{error}");
+    }
+
+    #[test]
+    fn equivalent_spellings_are_one_target() {
+        let target = |triple, arch| Target::parse(triple, arch).unwrap();
+        let mi200 = target("amdgcn-amd-amdhsa", "gfx90a");
+        for (triple, arch) in [
+            ("amdgpu-amd-amdhsa", "gfx90a"),
+            ("amdgpu9.0a-amd-amdhsa", ""),
+            ("amdgpu9.0a-amd-amdhsa-unknown", "gfx90a"),
+            ("amdgcn-amd-amdhsa-", "gfx90a"),
+        ] {
+            assert_eq!(target(triple, arch), mi200, "{triple} {arch}");
+            assert!(mi200.is_named_by(triple), "{triple}");
+        }
+        assert_eq!(mi200.triple(), "amdgcn-amd-amdhsa");
+        let others = ["amdgpu9.08-amd-amdhsa", "amdgcn-amd-amdhsa-llvm"];
+        assert!(!others.iter().any(|triple| mi200.is_named_by(triple)));
+        let cpu = target("x86_64-unknown-linux-gnu", "");
+        assert_ne!(target("x86_64-pc-linux-gnu", ""), cpu);
     }
 
     #[test]

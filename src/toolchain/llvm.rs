@@ -176,11 +176,8 @@ pub(super) fn open<'a>(
 /// Whether the library has a SPIR-V backend. It can't be opened to be asked, as
 /// the process has one library only.
 fn makes_spirv(path: &Path) -> bool {
-    mapped_file::map(path).is_ok_and(|library| {
-        symbols::of_shared_library(&library)
-            .defined
-            .contains(&"LLVMInitializeSPIRVTarget")
-    })
+    mapped_file::map(path)
+        .is_ok_and(|library| symbols::shared_library_defines(&library, "LLVMInitializeSPIRVTarget"))
 }
 
 /// A library whose major version its file name tells, so that it need not be

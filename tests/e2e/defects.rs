@@ -1,10 +1,6 @@
 //! What clang-linker-wrapper 22 does wrong and offlink does right. The numbers
 //! are those of the LLVM project's issues and pull requests where there is one.
-//!
-//! Others of its defects have their tests elsewhere: libraries named twice
-//! (198017), unneeded members and programs that come from archives in
-//! `archives`; `--gc-sections` with lld (212614) in `gc_sections`; hidden
-//! kernels under device LTO (216891) in `gpu_kinds`.
+//! docs/CLANG_LINKER_WRAPPER.md lists all of its defects with their tests.
 
 use std::path::{Path, PathBuf};
 

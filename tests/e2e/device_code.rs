@@ -83,6 +83,11 @@ pub fn assembly(bench: &Workbench, source: &str, target: Target) -> PathBuf {
     compile("clang-22", bench, source, target, &["-S"], "s")
 }
 
+/// `<source>.c` as an object.
+pub fn object(bench: &Workbench, source: &str, target: Target) -> PathBuf {
+    compile("clang-22", bench, source, target, &["-c"], "o")
+}
+
 /// The C file of that name among examples and fixtures.
 pub fn c_source(name: &str) -> PathBuf {
     let file = format!("{name}.c");

@@ -2,6 +2,7 @@
 //! the offload runtime. `make setup` installs those; a test that misses one
 //! fails.
 
+mod amd_targets;
 mod arch_names;
 mod archives;
 mod as_wrapper;
@@ -13,6 +14,7 @@ mod defects;
 mod determinism;
 mod device_archives;
 mod device_code;
+mod device_objects;
 mod exit_codes;
 mod gc_sections;
 mod gpu_kinds;
@@ -37,6 +39,7 @@ mod peers_offload_wrapper;
 mod ptx_version;
 mod readme;
 mod relocatable;
+mod reports;
 mod rustc_intrinsic;
 mod same_machine_code;
 mod single_steps;

@@ -8,9 +8,11 @@
 pub mod lld;
 pub mod processor;
 pub mod target_id;
+pub mod triple;
 
 pub use processor::Processor;
 pub use target_id::{Setting, TargetId, TargetIdError};
 
-/// The triple that all AMD device code of offlink has.
+/// The triple that all AMD device code of offlink has; [`triple`] is about its other
+/// spellings.
 pub const TRIPLE: &str = "amdgcn-amd-amdhsa";

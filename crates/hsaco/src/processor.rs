@@ -71,6 +71,33 @@ const TABLE: &[(&str, u32, bool, bool)] = &[
     ("gfx12-generic", 19, false, false),
 ];
 
+/// The generic processors with those that run their code ("AMDGPU Generic
+/// Processors" in LLVM's "User Guide for AMDGPU Backend" 22).
+const FAMILIES: &[(&str, &[&str])] = &[
+    (
+        "gfx9-generic",
+        &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"],
+    ),
+    ("gfx9-4-generic", &["gfx942", "gfx950"]),
+    (
+        "gfx10-1-generic",
+        &["gfx1010", "gfx1011", "gfx1012", "gfx1013"],
+    ),
+    (
+        "gfx10-3-generic",
+        &[
+            "gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036",
+        ],
+    ),
+    (
+        "gfx11-generic",
+        &[
+            "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153",
+        ],
+    ),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
+
 impl Processor {
     /// Looks up `gfx90a`, `gfx11-generic` …; `None` for any other name.
     pub fn find(name: &str) -> Option<Self> {
@@ -107,6 +134,14 @@ impl Processor {
     /// Whether the target ID may say `sramecc+` or `sramecc-`.
     pub fn has_sramecc(self) -> bool {
         self.sramecc
+    }
+
+    /// Whether this is the generic processor of the other's family, whose code
+    /// the other runs.
+    pub fn stands_for(self, other: Self) -> bool {
+        FAMILIES
+            .iter()
+            .any(|(name, members)| *name == self.name && members.contains(&other.name))
     }
 
     /// Whether this stands for a family of GPUs (needs code object version 6).
@@ -148,6 +183,21 @@ mod tests {
         assert!(mi200.has_xnack() && mi200.has_sramecc() && !mi200.is_generic());
         assert!(Processor::find("gfx11-generic").unwrap().is_generic());
         assert!(Processor::find("gfx90A").is_none());
+    }
+
+    #[test]
+    fn families_hold_known_processors() {
+        for (generic, members) in FAMILIES {
+            let generic = Processor::find(generic).unwrap();
+            assert!(generic.is_generic());
+            for member in *members {
+                assert!(generic.stands_for(Processor::find(member).unwrap()));
+            }
+        }
+        let generic = Processor::all().filter(|it| it.is_generic());
+        assert_eq!(generic.count(), FAMILIES.len());
+        let mi200 = Processor::find("gfx90a").unwrap();
+        assert!(!Processor::all().any(|it| it.stands_for(mi200)));
     }
 
     #[test]

@@ -56,6 +56,27 @@ pub enum TargetIdError {
         /// `xnack` or `sramecc`.
         feature: &'static str,
     },
+    /// The triple's subarch is no processor's.
+    #[error("no AMD GPU is named by '{subarch}': there is no processor {name}")]
+    UnknownSubarch {
+        /// The first component of the triple.
+        subarch: String,
+        /// The processor that it would name.
+        name: String,
+    },
+    /// The triple is for another processor than the target ID.
+    #[error(
+        "the triple's {subarch} is {processor}, not {id}; name one processor in both, or leave \
+         out the arch"
+    )]
+    OtherSubarch {
+        /// The first component of the triple.
+        subarch: String,
+        /// The processor that it names.
+        processor: String,
+        /// The target ID.
+        id: String,
+    },
     /// A feature is set twice.
     #[error("'{id}' sets {feature} twice")]
     Repeated {
@@ -79,11 +100,7 @@ impl TargetId {
             name: name.into(),
             nearest: nearest(name),
         })?;
-        let mut parsed = Self {
-            processor,
-            sramecc: Setting::Any,
-            xnack: Setting::Any,
-        };
+        let mut parsed = Self::from(processor);
         for feature in parts {
             parsed.set(id, feature)?;
         }
@@ -129,6 +146,16 @@ impl TargetId {
         self.processor
     }
 
+    /// Whether code for this may be linked into an image for `other`: it is for the
+    /// same processor or its family, and sets no feature that the other leaves open
+    /// or sets otherwise.
+    pub fn serves(self, other: Self) -> bool {
+        let allows = |own, wanted| own == Setting::Any || own == wanted;
+        (self.processor == other.processor || self.processor.stands_for(other.processor))
+            && allows(self.sramecc, other.sramecc)
+            && allows(self.xnack, other.xnack)
+    }
+
     /// The LLVM target features, such as `-sramecc,+xnack`; empty when the ID
     /// sets none.
     pub fn features(self) -> String {
@@ -142,6 +169,17 @@ impl TargetId {
             .flatten()
             .collect();
         features.join(",")
+    }
+}
+
+/// The processor, whichever way its features are set.
+impl From<Processor> for TargetId {
+    fn from(processor: Processor) -> Self {
+        Self {
+            processor,
+            sramecc: Setting::Any,
+            xnack: Setting::Any,
+        }
     }
 }
 

@@ -164,6 +164,8 @@ fn parse<'c>(
 fn arch(triple: &str) -> &str {
     match triple.split('-').next().unwrap_or_default() {
         "amd64" => "x86_64",
+        // LLVM's main has this name, which may go on with the processor's, for what was `amdgcn`.
+        arch if arch.starts_with("amdgpu") => "amdgcn",
         arch => arch,
     }
 }

@@ -10,6 +10,7 @@ pub mod arch;
 pub mod nvlink;
 pub mod ptxas;
 pub mod text;
+pub mod tokens;
 pub mod version;
 
 pub use arch::{Arch, ArchError};

@@ -123,7 +123,7 @@ impl Linker<'_> {
                 Ok(cubin) => return Ok((cubin, ptx.undefined)),
                 Err(error) => error,
             };
-            let used = text::version(&String::from_utf8_lossy(&ptx.text));
+            let used = text::version(&ptx.text);
             match complaint(error.stderr()) {
                 Some(Complaint::VersionTooOld { needed }) if Some(needed) > used => {
                     version = needed;
@@ -176,7 +176,7 @@ impl Linker<'_> {
         relocatable: bool,
     ) -> Result<PathBuf, DeviceError> {
         let file = self.files.write(&format!("{number}.ptx"), &input.data)?;
-        let version = text::version(&String::from_utf8_lossy(&input.data));
+        let version = text::version(&input.data);
         self.assemble(ptxas, &file, &format!("{number}.cubin"), relocatable)
             .map_err(|error| self.explain(error, ptxas, version, &[]))
     }

@@ -134,7 +134,7 @@ impl<'a> LlvmCommands<'a> {
             arguments.extend(["-Xlinker".into(), "-arch=".into()]);
         }
         let is_meant =
-            |triple: &Option<String>| triple.as_deref().is_none_or(|t| t == target.triple());
+            |triple: &Option<String>| triple.as_deref().is_none_or(|it| target.is_named_by(it));
         for argument in wrapper.device_linker.iter().filter(|a| is_meant(&a.triple)) {
             arguments.extend(["-Xlinker".into(), argument.value.clone()]);
         }

@@ -20,7 +20,7 @@ use contents::Contents;
 use host_object::HostObject;
 use libraries::Libraries;
 use offlink_bundle::offload_binary::{self, ParseError};
-use offlink_bundle::{fatbin, hip_bundle};
+use offlink_bundle::{fatbin, hip_bundle, image};
 use offlink_llvm::BitcodeError;
 use std::collections::HashSet;
 use std::fs::File;
@@ -75,6 +75,17 @@ pub enum ScanError {
         origin: String,
         /// What is wrong.
         source: ParseError,
+    },
+    /// A relocatable object for a GPU can't be assigned to a target.
+    #[error(
+        "cannot tell what device object '{origin}' is for: {source}; name it with \
+         --offlink-image=file=…,triple=…,arch=…,kind=…"
+    )]
+    DeviceObject {
+        /// The file or archive member.
+        origin: String,
+        /// What is wrong.
+        source: image::Error,
     },
     /// A host object is bitcode, and its device code can't be read.
     #[error("cannot read the device code in bitcode '{origin}': {source}; compile it anew")]

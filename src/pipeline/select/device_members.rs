@@ -1,7 +1,7 @@
 //! The members of archives that only device code needs: their host code stays
 //! out of the program, and their device code comes in.
 
-use super::Members;
+use super::{Members, serving};
 use crate::device_input::DeviceInput;
 use crate::pipeline::group;
 use crate::pipeline::scan::contents::Contents;
@@ -33,6 +33,7 @@ pub(super) fn find(
     let mut providers: HashMap<(usize, String), usize> = HashMap::new();
     for (number, candidate) in candidates.iter_mut().enumerate() {
         let targets = &needs.targets;
+        candidate.inputs = serving::addressed(std::mem::take(&mut candidate.inputs), targets);
         let fits = |input: &DeviceInput| targets.iter().any(|target| group::belongs(input, target));
         candidate.inputs.retain(fits);
         for input in &candidate.inputs {

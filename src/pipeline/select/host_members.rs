@@ -54,6 +54,8 @@ impl Resolver {
         for (position, item) in scanned.items.iter().enumerate() {
             match item {
                 Item::Object(object) => self.take(&object.data),
+                // The linker does not get to see it.
+                Item::Archive(archive) if archive.is_for_devices => {}
                 Item::Archive(archive) => {
                     for (name, offset) in index(archive)? {
                         let member = Provider::Member {

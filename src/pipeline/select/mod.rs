@@ -9,6 +9,7 @@
 
 mod device_members;
 mod host_members;
+mod serving;
 
 use super::group::REGISTERED;
 use super::scan::host_object::HostObject;
@@ -162,12 +163,14 @@ fn taken(
         device: Vec::new(),
         entries: Entries::default(),
     };
+    let targets = serving::targets(scanned)?;
     for (position, item) in scanned.items.iter().enumerate() {
         match item {
-            Item::Object(object) => selected.add(object)?,
+            Item::Object(object) => selected.add(object, object.device_inputs()?)?,
             Item::Archive(_) => {
                 for object in host.remove(&position).unwrap_or_default().values() {
-                    selected.add(object)?;
+                    let inputs = serving::addressed(object.device_inputs()?, &targets);
+                    selected.add(object, inputs)?;
                 }
                 for inputs in device.remove(&position).unwrap_or_default().into_values() {
                     selected.device.extend(inputs);
@@ -186,8 +189,9 @@ fn is_archive_of_concern(item: &Item) -> bool {
 }
 
 impl Selected {
-    fn add(&mut self, object: &HostObject) -> Result<(), SelectError> {
-        self.device.extend(object.device_inputs()?);
+    /// Adds an object's device code, which is `inputs`, and its entries.
+    fn add(&mut self, object: &HostObject, inputs: Vec<DeviceInput>) -> Result<(), SelectError> {
+        self.device.extend(inputs);
         if object.has_entries {
             let failed = |source| SelectError::Entries {
                 origin: object.name.clone(),

@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use offlink_ptx::text;
+
 use super::{
     Arch, ArchError, Compression, Entry, FLAG_64_BIT, FLAG_COMPATIBILITY, FLAG_HOST_LINUX, Kind,
-    ptx,
 };
 use crate::elf::{Elf, ElfError};
 use crate::image::ImageFormat;
@@ -114,19 +115,23 @@ impl<'a> Entry<'a> {
     }
 
     fn from_ptx(arch: Arch, image: &'a [u8]) -> Result<Self, ImageError> {
-        let header = ptx::header(image).map_err(|directive| ImageError::Ptx { arch, directive })?;
-        if header.target.number > arch.number {
+        let malformed = |directive| ImageError::Ptx { arch, directive };
+        let head = text::head(image).map_err(malformed)?;
+        let target: Arch = head.target.parse().map_err(|_| malformed(".target"))?;
+        let part = |number: u32| u16::try_from(number).map_err(|_| malformed(".version"));
+        let version = head.version.number();
+        if target.number > arch.number {
             return Err(ImageError::WrongArch {
                 kind: "PTX",
                 arch,
-                found: header.target.number,
+                found: target.number,
             });
         }
-        let address_size = if header.is_64_bit { FLAG_64_BIT } else { 0 };
+        let address_size = if head.is_64_bit { FLAG_64_BIT } else { 0 };
         Ok(Entry {
             kind: Kind::Ptx,
             arch,
-            version: header.version,
+            version: (part(version / 10)?, part(version % 10)?),
             flags: FLAG_HOST_LINUX | address_size,
             identifier: None,
             options: Some(Cow::Borrowed(&[])),

@@ -9,7 +9,6 @@ mod arch;
 mod compression;
 mod from_image;
 mod parse;
-mod ptx;
 mod write;
 
 use std::borrow::Cow;

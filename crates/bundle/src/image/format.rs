@@ -66,7 +66,7 @@ impl ImageFormat {
             Self::Fatbin
         } else if image.starts_with(b"__CLANG_OFFLOAD_BUNDLE__") || image.starts_with(b"CCOB") {
             Self::HipBundle
-        } else if super::ptx::is_ptx(image) {
+        } else if offlink_ptx::text::is_ptx(image) {
             Self::Ptx
         } else {
             Self::Unknown

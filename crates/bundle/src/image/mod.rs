@@ -12,7 +12,7 @@ pub use declare::declare_kernels;
 pub use format::ImageFormat;
 pub use one_omp::{module_in_one_omp, one_omp};
 pub use symbols::{device_symbols, kernels, spirv_imports};
-pub use target::{ImageTarget, target};
+pub use target::{ImageTarget, object_target, target};
 
 use crate::elf::ElfError;
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use offlink_ptx::tokens::{Token, Tokens};
+
 /// The names that a PTX module defines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PtxSymbols {
@@ -10,18 +12,13 @@ pub(super) struct PtxSymbols {
     pub(super) all: BTreeSet<String>,
 }
 
-/// Whether the first thing after white space and comments is `.version`.
-pub(super) fn is_ptx(image: &[u8]) -> bool {
-    Tokens { rest: image }.next() == Some(Token::Word(b".version"))
-}
-
 /// Finds `.entry NAME` and the variables declared with `.global` or `.const`.
 /// A module with several declarations of one kernel has it once.
 pub(super) fn symbols(image: &[u8]) -> PtxSymbols {
     let mut found = PtxSymbols::default();
     let mut depth = 0_usize;
     let mut declaration = Declaration::default();
-    for token in (Tokens { rest: image }) {
+    for token in Tokens::new(image) {
         match token {
             Token::Punctuation(b'{' | b'(') => {
                 declaration.end_of_name(&mut found);
@@ -97,63 +94,6 @@ impl<'a> Declaration<'a> {
         // Parameters and what comes behind them are no names of symbols.
         self.has_value = true;
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token<'a> {
-    /// A directive, a name or a number.
-    Word(&'a [u8]),
-    Punctuation(u8),
-}
-
-/// Tokens of PTX without its comments and strings.
-struct Tokens<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Tokens<'a> {
-    /// Goes on behind the next `end`, or to the end of the text without one.
-    fn skip_past(&mut self, end: &[u8]) {
-        let found = self
-            .rest
-            .windows(end.len())
-            .position(|window| window == end);
-        self.rest = found.map_or(&[], |start| &self.rest[start + end.len()..]);
-    }
-}
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = Token<'a>;
-
-    fn next(&mut self) -> Option<Token<'a>> {
-        loop {
-            let first = *self.rest.first()?;
-            if self.rest.starts_with(b"//") {
-                self.skip_past(b"\n");
-            } else if self.rest.starts_with(b"/*") {
-                self.rest = &self.rest[2..];
-                self.skip_past(b"*/");
-            } else if first == b'"' {
-                self.rest = &self.rest[1..];
-                self.skip_past(b"\"");
-            } else if is_word(first) {
-                let end = self.rest.iter().position(|byte| !is_word(*byte));
-                let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
-                self.rest = rest;
-                return Some(Token::Word(word));
-            } else {
-                self.rest = &self.rest[1..];
-                if !first.is_ascii_whitespace() {
-                    return Some(Token::Punctuation(first));
-                }
-            }
-        }
-    }
-}
-
-/// Whether a byte may be in a directive or a name (PTX ISA 8.8, "Identifiers").
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%' | b'.')
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a finished image says that it was made for.
+//! What a finished image, or an object to be linked, says that it was made for.
 
 use goblin::elf::header::EM_X86_64;
 
@@ -12,8 +12,14 @@ pub(crate) const CUBIN_ABI_WITH_ARCH_IN_SECOND_BYTE: u8 = 8;
 /// Where an ELF file's ABI version stands (`EI_ABIVERSION`).
 pub(crate) const ABI_VERSION: usize = 8;
 
-/// The entry of an hsaco's metadata, a MessagePack map, that names its target
-/// (LLVM's "User Guide for AMDGPU Backend" 22, code object version 4 and newer).
+/// The section in which ptxas keeps its own command line (seen with 13.0), and what
+/// stands there before the architecture, however the option was spelled.
+const TOOL_NOTE: &str = ".note.nv.tkinfo";
+const ARCH_OPTION: &[u8] = b"-arch ";
+
+/// The entry of AMD's metadata, a MessagePack map, that names the target (LLVM's
+/// "User Guide for AMDGPU Backend" 22, code object version 4 and newer); objects
+/// have it as linked images do.
 const AMD_TARGET_KEY: &[u8] = b"amdhsa.target";
 
 /// The target of an image in a form that offlink's registration takes.
@@ -35,7 +41,7 @@ pub struct ImageTarget {
 pub fn target(image: &[u8]) -> Result<ImageTarget, Error> {
     let (triple, arch) = match ImageFormat::detect(image) {
         ImageFormat::CubinFinal => ("nvptx64-nvidia-cuda", cubin_arch(image)?),
-        ImageFormat::HsacoFinal => ("amdgcn-amd-amdhsa", target_id(image)?),
+        ImageFormat::HsacoFinal => return amd_target(image),
         ImageFormat::ElfShared(EM_X86_64) => ("x86_64-unknown-linux-gnu", String::new()),
         format => return Err(Error::Format(format)),
     };
@@ -43,6 +49,50 @@ pub fn target(image: &[u8]) -> Result<ImageTarget, Error> {
         triple: triple.into(),
         arch,
     })
+}
+
+/// Reads the target from a relocatable object for a GPU; `None` for anything else.
+/// The suffix of an NVIDIA architecture, of which the header says nothing, is taken
+/// from the command line of ptxas, if the object holds it.
+///
+/// # Errors
+/// [`Error::Target`] when an AMD object does not say, [`Error::Elf`] when it is
+/// broken.
+pub fn object_target(object: &[u8]) -> Result<Option<ImageTarget>, Error> {
+    match ImageFormat::detect(object) {
+        ImageFormat::CubinRelocatable => {
+            let arch = cubin_arch(object)?;
+            let assembled = assembled_for(object)?;
+            let exact = assembled.filter(|name| {
+                let suffix = name.strip_prefix(&arch);
+                matches!(suffix, Some("a" | "f"))
+            });
+            Ok(Some(ImageTarget {
+                triple: "nvptx64-nvidia-cuda".into(),
+                arch: exact.unwrap_or(arch),
+            }))
+        }
+        ImageFormat::HsacoRelocatable => amd_target(object).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// `sm_90a` of the `-arch sm_90a` that ptxas was called with.
+fn assembled_for(object: &[u8]) -> Result<Option<String>, Error> {
+    let elf = Elf::parse(object)?;
+    let Some(section) = elf.named(TOOL_NOTE)?.first().copied() else {
+        return Ok(None);
+    };
+    let note = elf.contents(section)?;
+    let option = note
+        .windows(ARCH_OPTION.len())
+        .position(|window| window == ARCH_OPTION);
+    Ok(option.and_then(|start| {
+        let value = note.get(start + ARCH_OPTION.len()..)?;
+        let is_end = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b'_';
+        let name = value.split(is_end).next()?;
+        std::str::from_utf8(name).ok().map(str::to_owned)
+    }))
 }
 
 fn cubin_arch(image: &[u8]) -> Result<String, Error> {
@@ -56,8 +106,9 @@ pub(crate) fn cubin_arch_number(header: &goblin::elf::Header) -> u32 {
     header.e_flags >> if is_new { 8 } else { 0 } & 0xff
 }
 
-/// `gfx90a:xnack+` of `amdgcn-amd-amdhsa--gfx90a:xnack+`.
-fn target_id(image: &[u8]) -> Result<String, Error> {
+/// The two parts of `amdgcn-amd-amdhsa--gfx90a:xnack+`; LLVM's main may spell the
+/// triple otherwise.
+fn amd_target(image: &[u8]) -> Result<ImageTarget, Error> {
     let missing = || Error::Target("its metadata do not name a target");
     let key = image
         .windows(AMD_TARGET_KEY.len())
@@ -65,8 +116,13 @@ fn target_id(image: &[u8]) -> Result<String, Error> {
         .ok_or_else(missing)?;
     let value = image.get(key + AMD_TARGET_KEY.len()..).unwrap_or_default();
     let target = message_pack_string(value).ok_or_else(missing)?;
-    let arch = target.strip_prefix("amdgcn-amd-amdhsa--");
-    arch.map(str::to_owned).ok_or_else(missing)
+    match target.splitn(5, '-').collect::<Vec<_>>()[..] {
+        [processor, "amd", "amdhsa", _, arch] => Ok(ImageTarget {
+            triple: format!("{processor}-amd-amdhsa"),
+            arch: arch.into(),
+        }),
+        _ => Err(missing()),
+    }
 }
 
 /// The string that MessagePack data begins with: its length in the low bits of
@@ -102,6 +158,29 @@ mod tests {
         assert_eq!(hsaco, ("amdgcn-amd-amdhsa".into(), "gfx90a".into()));
         let cpu = told(include_bytes!("../../tests/data/device.so"));
         assert_eq!(cpu, ("x86_64-unknown-linux-gnu".into(), String::new()));
+    }
+
+    #[test]
+    fn objects_name_their_targets() {
+        let told = |object: &[u8]| {
+            let target = object_target(object).unwrap()?;
+            Some((target.triple, target.arch))
+        };
+        let cubin = include_bytes!("../../tests/data/device-rel.cubin");
+        assert_eq!(told(cubin).unwrap().1, "sm_90");
+        // As ptxas writes it for sm_90a; the headers are the same.
+        let mut accelerated = cubin.to_vec();
+        let option = b"-arch sm_90 ";
+        let place = cubin.windows(option.len()).position(|w| w == option);
+        accelerated[place.unwrap() + option.len() - 1] = b'a';
+        assert_eq!(told(&accelerated).unwrap().1, "sm_90a");
+        let amd = told(include_bytes!("../../tests/data/device-rel.hsaco"));
+        assert_eq!(amd.unwrap(), ("amdgcn-amd-amdhsa".into(), "gfx90a".into()));
+        assert!(told(include_bytes!("../../tests/data/device.cubin")).is_none());
+        assert!(told(include_bytes!("../../tests/data/entries.o")).is_none());
+        for end in 0..cubin.len() {
+            let _ = object_target(&cubin[..end]);
+        }
     }
 
     #[test]

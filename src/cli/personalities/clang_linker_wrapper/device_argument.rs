@@ -9,12 +9,10 @@ use crate::wrapper_request::{DeviceArgument, WrapperRequest};
 use std::ffi::OsStr;
 
 /// The first component of triples that images are linked for by any tool: what
-/// stands before `=` is a triple if it starts with one of these.
+/// stands before `=` is a triple if it starts with one of these, or is AMD's.
 const DEVICE_ARCHS: &[&str] = &[
     "nvptx64",
     "nvptx",
-    "amdgcn",
-    "amdgpu",
     "x86_64",
     "i386",
     "aarch64",
@@ -35,7 +33,7 @@ pub(super) fn split(value: &OsStr) -> DeviceArgument {
     let is_triple = triple
         .to_str()
         .and_then(|text| text.split('-').next())
-        .is_some_and(|arch| DEVICE_ARCHS.contains(&arch));
+        .is_some_and(|arch| DEVICE_ARCHS.contains(&arch) || offlink_hsaco::triple::is_amd(arch));
     match rest.filter(|rest| is_triple && !rest.is_empty()) {
         Some(rest) => DeviceArgument {
             triple: triple.to_str().map(str::to_owned),
@@ -201,6 +199,11 @@ fn is_for_thin_lto(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::Target;
+
+    fn nvidia() -> Target {
+        Target::parse("nvptx64-nvidia-cuda", "sm_90").unwrap()
+    }
 
     fn applied(compiler: &[&str], linker: &[&str]) -> Result<Options, UsageError> {
         let arguments = |values: &[&str]| values.iter().map(|v| split(v.as_ref())).collect();
@@ -224,21 +227,25 @@ mod tests {
             parts("amdgcn-amd-amdhsa=-O2"),
             (Some("amdgcn-amd-amdhsa".into()), "-O2".into())
         );
+        assert_eq!(
+            parts("amdgpu9.0a-amd-amdhsa=-O2"),
+            (Some("amdgpu9.0a-amd-amdhsa".into()), "-O2".into())
+        );
         let alone = "nvptx64-nvidia-cuda=";
         assert_eq!(parts(alone), (None, alone.into()));
     }
 
     #[test]
     fn values_follow_their_options() {
-        let nvidia = |value: &str| format!("nvptx64-nvidia-cuda={value}");
-        let line = [nvidia("-Xcuda-ptxas"), nvidia("-v"), nvidia("-O1")];
+        let for_nvidia = |value: &str| format!("nvptx64-nvidia-cuda={value}");
+        let line = ["-Xcuda-ptxas", "-v", "-O1"].map(for_nvidia);
         let line: Vec<&str> = line.iter().map(String::as_str).collect();
         let options = applied(&line, &[]).unwrap();
-        let device = options.device_for("nvptx64-nvidia-cuda");
+        let device = options.device_for(&nvidia());
         assert_eq!(device.ptxas_arguments, ["-v"]);
         assert_eq!(device.opt_level, 1);
         assert!(applied(&["-Xcuda-ptxas"], &[]).is_err());
-        assert!(applied(&["-Xcuda-ptxas", &nvidia("-v")], &[]).is_err());
+        assert!(applied(&["-Xcuda-ptxas", &for_nvidia("-v")], &[]).is_err());
     }
 
     #[test]
@@ -249,13 +256,16 @@ mod tests {
         )
         .unwrap();
         assert_eq!(options.llvm_options, ["-a", "-b=1", "-c"]);
-        assert_eq!(options.device_for("x").opt_level, 1);
+        assert_eq!(options.device_for(&nvidia()).opt_level, 1);
     }
 
     #[test]
     fn the_rest_is_for_the_linker_or_refused() {
         let options = applied(&[], &["-z", "now", "-lompdevice"]).unwrap();
-        assert_eq!(options.device_for("x").linker_arguments, ["-z", "now"]);
+        assert_eq!(
+            options.device_for(&nvidia()).linker_arguments,
+            ["-z", "now"]
+        );
         for refused in ["-march=sm_80", "-fprofile-use", "x.o"] {
             let error = applied(&[refused], &[]).unwrap_err().to_string();
             assert!(error.contains(refused), "{error}");

@@ -1,4 +1,6 @@
 use super::*;
+use crate::options::DeviceOptions;
+use crate::target::Target;
 use crate::wrapper_request::Product;
 
 fn read(line: &str) -> Result<Request, UsageError> {
@@ -7,6 +9,11 @@ fn read(line: &str) -> Result<Request, UsageError> {
         Command::Link(request) => Ok(*request),
         _ => panic!("not a link"),
     }
+}
+
+fn device_for(request: &Request, triple: &str, arch: &str) -> DeviceOptions {
+    let target = Target::parse(triple, arch).unwrap();
+    request.options.device_for(&target)
 }
 
 #[test]
@@ -22,9 +29,10 @@ fn a_line_of_clang() {
     .unwrap();
     assert_eq!(request.arguments[0], "--hash-style=gnu");
     assert_eq!(request.line.inputs.len(), 2);
-    let device = request.options.device_for("nvptx64-nvidia-cuda");
+    let device = device_for(&request, "nvptx64-nvidia-cuda", "sm_80");
     assert_eq!(device.opt_level, 2);
-    assert_eq!(request.options.device_for("amdgcn-amd-amdhsa").opt_level, 3);
+    let other = device_for(&request, "amdgcn-amd-amdhsa", "gfx90a");
+    assert_eq!(other.opt_level, 3);
     assert_eq!(device.tools.host_linker, Some("/usr/bin/ld".into()));
     assert_eq!(device.tools.cuda, Some("/cuda".into()));
     assert_eq!(request.host_triple.as_deref(), Some("x86_64-pc-linux-gnu"));
@@ -37,7 +45,7 @@ fn a_line_of_clang_19() {
          --ptxas-arg=-v --offload-opt=-pass-remarks=x --linker-path=/usr/bin/ld -o a.out a.o",
     )
     .unwrap();
-    let device = request.options.device_for("nvptx64-nvidia-cuda");
+    let device = device_for(&request, "nvptx64-nvidia-cuda", "sm_80");
     assert_eq!(device.opt_level, 2);
     assert_eq!(device.ptxas_arguments, ["-v"]);
     assert_eq!(request.arguments, ["-o", "a.out", "a.o"]);
