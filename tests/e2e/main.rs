@@ -13,6 +13,7 @@ mod defects;
 mod determinism;
 mod device_archives;
 mod device_code;
+mod examples;
 mod exit_codes;
 mod gc_sections;
 mod gpu_kinds;

@@ -10,7 +10,7 @@ use std::path::Path;
 /// # Errors
 /// [`Error::File`] if a file can't be read or written.
 pub fn write(file: &Path, images: &[Image]) -> Result<(), Error> {
-    let mut source = String::from("::offlink_rt::Images::new(&[\n");
+    let mut source = String::from("{\nconst IMAGES: &[::offlink_rt::Image] = &[\n");
     for image in images {
         if image.is_ptx {
             // CUDA's driver takes PTX as a C string.
@@ -26,6 +26,6 @@ pub fn write(file: &Path, images: &[Image]) -> Result<(), Error> {
             image.is_ptx, image.file
         );
     }
-    source.push_str("])\n");
+    source.push_str("];\n::offlink_rt::Images::new(IMAGES)\n}\n");
     fs::write(file, source).map_err(|e| Error::file(file, e))
 }

@@ -120,7 +120,7 @@ impl Offlink {
 
     fn run(&self, line: &[impl AsRef<OsStr>]) -> Result<Output, Error> {
         let mut command = Command::new(&self.0);
-        let output = output(command.args(line), "offlink")?;
+        let output = output(command.args(line), &self.0.display().to_string())?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             return Err(Error::Offlink(said.into_owned()));

@@ -121,7 +121,7 @@ macro_rules! image_bytes {
     ($path:expr) => {{
         #[repr(C, align(16))]
         struct Aligned<Bytes: ?Sized>(Bytes);
-        static IMAGE: &Aligned<[u8]> = &Aligned(*::core::include_bytes!($path));
+        const IMAGE: &Aligned<[u8]> = &Aligned(*::core::include_bytes!($path));
         &IMAGE.0
     }};
 }
