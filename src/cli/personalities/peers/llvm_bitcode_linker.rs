@@ -28,7 +28,7 @@ struct Line {
     /// The file to write: PTX if its name ends in .ptx and nothing else is asked for
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Taken and not needed: debug information is left out in any case
+    /// Taken and not needed: the bitcode's debug information is kept
     #[arg(long)]
     debug: bool,
     /// Taken and not needed: all bitcode is always linked together
