@@ -220,6 +220,29 @@ fn machine_code_gives_the_bytes_of_rust_lld() {
     }
 }
 
+/// As lld does it: without a version script all that is visible is exported.
+#[test]
+fn a_line_without_version_script_keeps_what_is_visible() {
+    let bench = Workbench::new();
+    let source = "int visible(int x) { return x + x; }\n\
+        [[clang::amdgpu_kernel]] void saxpy(int *x) { *x = visible(*x); }\n";
+    bench.write("code.c", source);
+    bench
+        .command("clang-22")
+        .args(["--target=amdgcn-amd-amdhsa", "-mcpu=gfx90a", "-nogpulib"])
+        .args(["-fvisibility=default", "-O1", "-c", "-emit-llvm", "code.c"])
+        .succeeds_silently();
+    bench
+        .offlink()
+        .args(["ld", "-shared", "-plugin-opt=mcpu=gfx942", "code.bc"])
+        .args(["-o", "code.hsaco"])
+        .succeeds_silently();
+    let symbols = symbols(&bench, &bench.path("code.hsaco"));
+    assert!(symbols.contains(" saxpy.kd\n"), "{symbols}");
+    assert!(symbols.contains(" visible\n"), "{symbols}");
+    assert_eq!(gpu(&bench, &bench.path("code.hsaco")), "gfx942");
+}
+
 #[test]
 fn machine_code_is_for_one_gpu() {
     let bench = Workbench::new();

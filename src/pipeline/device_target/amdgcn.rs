@@ -33,7 +33,6 @@ pub fn of(request: &Request) -> Result<Option<DeviceTargetLink>, Error> {
             let id = image::amd_target_id(&object);
             Some(id.map_err(|source| DeviceTargetError::Object {
                 file: path.display().to_string(),
-                wanted: triple.clone(),
                 source,
             })?)
         }
@@ -84,7 +83,8 @@ struct Line {
     files: Vec<File>,
     cpu: Option<String>,
     opt_level: Option<u8>,
-    exports: Vec<String>,
+    /// `None` without a version script, as lld then exports whatever is visible.
+    exports: Option<Vec<String>>,
     /// What is left for lld.
     for_lld: Vec<OsString>,
 }
@@ -117,7 +117,7 @@ impl Line {
                 (text, None) => {
                     if let Some(script) = text.strip_prefix("--version-script=") {
                         let script = mapped_file::map(Path::new(script))?;
-                        line.exports = exports(&String::from_utf8_lossy(&script));
+                        line.exports = Some(exports(&String::from_utf8_lossy(&script)));
                     }
                     line.for_lld.push(word.clone());
                 }

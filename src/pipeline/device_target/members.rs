@@ -66,6 +66,14 @@ impl<'a> Inputs<'a> {
         }
     }
 
+    /// The symbols that what was taken defines.
+    pub fn defined(&self) -> Vec<String> {
+        let names = self.taken.iter();
+        names
+            .flat_map(|input| symbols::of_code(&input.data).defined)
+            .collect()
+    }
+
     /// What is linked: what was taken, and behind it the members that define
     /// what that or `exports` need, and what they need in turn. The first member
     /// that defines a symbol wins.

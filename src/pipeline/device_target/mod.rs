@@ -27,8 +27,9 @@ pub struct DeviceTargetLink {
     pub cpu: Option<String>,
     /// Objects and archives in the order of the line.
     pub files: Vec<File>,
-    /// Symbols that are kept besides kernels.
-    pub exports: Vec<String>,
+    /// Symbols that are kept besides kernels; `None` for all that the objects
+    /// define.
+    pub exports: Option<Vec<String>>,
     /// How images are made, and for which archs.
     pub options: Options,
     /// The file to write.
@@ -81,12 +82,10 @@ pub enum DeviceTargetError {
         wanted: Target,
     },
     /// An object does not say what it is for.
-    #[error("cannot link '{file}' for {wanted}: {source}; compile it anew")]
+    #[error("cannot tell which GPU '{file}' is for: {source}; compile it anew")]
     Object {
         /// The object.
         file: String,
-        /// The target that was asked for.
-        wanted: String,
         /// What is wrong.
         source: image::Error,
     },
@@ -115,7 +114,8 @@ impl DeviceTargetLink {
         for File { path, whole } in &self.files {
             inputs.add(path, *whole)?;
         }
-        let inputs = inputs.resolve(&self.exports);
+        let exports = self.exports.clone().unwrap_or_else(|| inputs.defined());
+        let inputs = inputs.resolve(&exports);
         let mut defined = HashSet::new();
         for input in &inputs {
             if ImageFormat::detect(&input.data) == ImageFormat::HsacoRelocatable {
@@ -123,20 +123,14 @@ impl DeviceTargetLink {
             }
             defined.extend(symbols::of_code(&input.data).defined);
         }
-        if let Some(symbol) = self.exports.iter().find(|name| !defined.contains(*name)) {
+        if let Some(symbol) = exports.iter().find(|name| !defined.contains(*name)) {
             return Err(DeviceTargetError::NotDefined {
                 output: self.output,
                 symbol: symbol.clone(),
             }
             .into());
         }
-        image_file::link(
-            &targets,
-            &inputs,
-            &self.exports,
-            &self.options,
-            &self.output,
-        )
+        image_file::link(&targets, &inputs, &exports, &self.options, &self.output)
     }
 
     fn targets(&self) -> Result<Vec<Target>, DeviceTargetError> {
@@ -157,26 +151,23 @@ impl DeviceTargetLink {
     }
 }
 
-/// Refuses an AMD object that is for something else than all of `targets`.
+/// Refuses an AMD object that is for something else than one of `targets`.
 fn check_machine_code(
     file: &str,
     object: &[u8],
     targets: &[Target],
 ) -> Result<(), DeviceTargetError> {
-    for target in targets {
-        let arch = image::amd_target_id(object).map_err(|source| DeviceTargetError::Object {
+    let arch = image::amd_target_id(object).map_err(|source| DeviceTargetError::Object {
+        file: file.into(),
+        source,
+    })?;
+    let is_own = |target: &Target| Target::parse(target.triple(), &arch).as_ref() == Ok(target);
+    match targets.iter().find(|target| !is_own(target)) {
+        None => Ok(()),
+        Some(wanted) => Err(DeviceTargetError::MachineCode {
             file: file.into(),
-            wanted: target.to_string(),
-            source,
-        })?;
-        let is_own = Target::parse(target.triple(), &arch).is_ok_and(|own| own == *target);
-        if !is_own {
-            return Err(DeviceTargetError::MachineCode {
-                file: file.into(),
-                arch,
-                wanted: target.clone(),
-            });
-        }
+            wanted: wanted.clone(),
+            arch,
+        }),
     }
-    Ok(())
 }

@@ -95,7 +95,7 @@ impl Line {
             triple: self.target,
             cpu: self.target_cpu,
             files: files.map(|path| File { path, whole: false }).collect(),
-            exports: self.export_symbol,
+            exports: Some(self.export_symbol),
             options,
             output: self.output,
         }
@@ -139,7 +139,7 @@ mod tests {
         )));
         let link = link(RUSTC, Options::default());
         assert_eq!(link.cpu.as_deref(), Some("sm_70"));
-        assert_eq!(link.exports, ["saxpy", "twice"]);
+        assert_eq!(link.exports.unwrap(), ["saxpy", "twice"]);
         assert_eq!(link.files.len(), 2);
         assert_eq!(link.output, Path::new("kernels.ptx"));
         assert_eq!(link.options.device.opt_level, 3);
