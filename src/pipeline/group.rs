@@ -127,7 +127,7 @@ pub fn by_target(inputs: Vec<DeviceInput>, archs: &ArchList) -> Result<Vec<Group
     }
     let named: BTreeSet<String> = groups.keys().map(|it| it.triple().to_owned()).collect();
     for input in inputs.iter().filter(|it| it.kind != OffloadKind::None) {
-        if is_for_all(input) && !named.contains(&input.triple) {
+        if is_for_all(input) && !named.contains(&canonical_triple(&input.triple)) {
             let listed = archs.targets(&input.triple).into_iter();
             groups.extend(listed.map(|target| (target, Vec::new())));
         }

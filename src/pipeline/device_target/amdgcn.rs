@@ -28,15 +28,15 @@ pub fn of(request: &Request) -> Result<Option<DeviceTargetLink>, Error> {
         return Ok(None);
     };
     let line = Line::read(request)?;
+    let told = || {
+        image::object_target(&object).map_err(|source| DeviceTargetError::Object {
+            file: path.display().to_string(),
+            source,
+        })
+    };
     let cpu = match line.cpu {
-        None if ImageFormat::detect(&object) == ImageFormat::HsacoRelocatable => {
-            let id = image::amd_target_id(&object);
-            Some(id.map_err(|source| DeviceTargetError::Object {
-                file: path.display().to_string(),
-                source,
-            })?)
-        }
-        cpu => cpu,
+        Some(cpu) => Some(cpu),
+        None => told()?.map(|target| target.arch),
     };
     let mut options = request.options.clone();
     options.device.opt_level = line.opt_level.unwrap_or(options.device.opt_level);
@@ -68,11 +68,7 @@ fn triple(object: &[u8]) -> Option<String> {
         ImageFormat::HsacoRelocatable => Some(offlink_hsaco::TRIPLE.into()),
         ImageFormat::Bitcode => offlink_llvm::Symbols::read_triple(object)
             .ok()
-            .filter(|triple| {
-                ["amdgcn-", "amdgpu-"]
-                    .iter()
-                    .any(|it| triple.starts_with(it))
-            }),
+            .filter(|triple| offlink_hsaco::triple::is_amd(triple)),
         _ => None,
     }
 }

@@ -10,10 +10,11 @@ mod members;
 use super::image_file;
 use super::symbols;
 use crate::Error;
+use crate::device_input::DeviceInput;
 use crate::options::Options;
 use crate::target::{Target, TargetError};
 use members::Inputs;
-use offlink_bundle::image::{self, ImageFormat};
+use offlink_bundle::image::{self, ImageTarget};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use thiserror::Error as ThisError;
@@ -118,9 +119,7 @@ impl DeviceTargetLink {
         let inputs = inputs.resolve(&exports);
         let mut defined = HashSet::new();
         for input in &inputs {
-            if ImageFormat::detect(&input.data) == ImageFormat::HsacoRelocatable {
-                check_machine_code(&input.source, &input.data, &targets)?;
-            }
+            check_machine_code(input, &targets)?;
             defined.extend(symbols::of_code(&input.data).defined);
         }
         if let Some(symbol) = exports.iter().find(|name| !defined.contains(*name)) {
@@ -151,21 +150,22 @@ impl DeviceTargetLink {
     }
 }
 
-/// Refuses an AMD object that is for something else than one of `targets`.
-fn check_machine_code(
-    file: &str,
-    object: &[u8],
-    targets: &[Target],
-) -> Result<(), DeviceTargetError> {
-    let arch = image::amd_target_id(object).map_err(|source| DeviceTargetError::Object {
-        file: file.into(),
+/// Refuses an object that is machine code for something else than one of
+/// `targets`.
+fn check_machine_code(input: &DeviceInput, targets: &[Target]) -> Result<(), DeviceTargetError> {
+    let file = || input.source.clone();
+    let told = image::object_target(&input.data).map_err(|source| DeviceTargetError::Object {
+        file: file(),
         source,
     })?;
-    let is_own = |target: &Target| Target::parse(target.triple(), &arch).as_ref() == Ok(target);
-    match targets.iter().find(|target| !is_own(target)) {
+    let Some(ImageTarget { triple, arch }) = told else {
+        return Ok(());
+    };
+    let own = Target::parse(&triple, &arch);
+    match targets.iter().find(|target| own.as_ref() != Ok(*target)) {
         None => Ok(()),
         Some(wanted) => Err(DeviceTargetError::MachineCode {
-            file: file.into(),
+            file: file(),
             wanted: wanted.clone(),
             arch,
         }),
