@@ -6,6 +6,7 @@ use crate::output_file::OutputError;
 use crate::pipeline::bundle::BundleError;
 use crate::pipeline::device::DeviceError;
 use crate::pipeline::device_product::ProductError;
+use crate::pipeline::device_target::DeviceTargetError;
 use crate::pipeline::group::GroupError;
 use crate::pipeline::host::OtherHost;
 use crate::pipeline::host_link::HostLinkError;
@@ -66,6 +67,9 @@ pub enum Error {
     /// The images can't be written in place of a program.
     #[error(transparent)]
     Product(#[from] ProductError),
+    /// A device target's line can't be carried out.
+    #[error(transparent)]
+    DeviceTarget(#[from] DeviceTargetError),
     /// A device link failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

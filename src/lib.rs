@@ -8,6 +8,7 @@
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![deny(unsafe_code)]
 
+mod arch_list;
 mod cli;
 mod device_input;
 mod device_setting;

@@ -14,6 +14,7 @@ mod verbs;
 use crate::options::{OptionError, Options};
 use crate::request::Request;
 use crate::{Error, pipeline, response_file};
+use personalities::peers::llvm_bitcode_linker;
 use personalities::{cc, clang_linker_wrapper, guess, ld, lld_link, peers};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -106,6 +107,16 @@ pub enum UsageError {
     NoModuleForSycl,
 }
 
+impl From<clap::Error> for UsageError {
+    /// clap's message without its usage text.
+    fn from(error: clap::Error) -> Self {
+        let message = error.to_string();
+        let message = message.strip_prefix("error: ").unwrap_or(&message);
+        let first = message.split("\n\n").next().unwrap_or_default();
+        Self::Verb(first.trim().to_owned())
+    }
+}
+
 /// Reads the whole argument list, the program's name first.
 ///
 /// # Errors
@@ -140,6 +151,11 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Command, Error> {
         }
         _ => {
             let arguments = expand(arguments);
+            if llvm_bitcode_linker::is_line(&arguments)
+                && let Some(command) = peer("llvm-bitcode-linker", &arguments, &options)?
+            {
+                return Ok(command);
+            }
             if guess::is_ld_line(&arguments) {
                 ld::parse(arguments, options)?
             } else {
@@ -221,5 +237,7 @@ mod tests {
         assert_eq!(kind("offlink clang-offload-bundler-22 -list"), "peer");
         assert_eq!(kind("offlink inspect fatbinary"), "verb");
         assert_eq!(kind("offlink fatbinary.o"), "link");
+        let of_rustc = "offlink a.o --target nvptx64-nvidia-cuda --target-cpu sm_90 -o k.ptx";
+        assert_eq!(kind(of_rustc), "peer");
     }
 }

@@ -3,9 +3,11 @@
 
 mod table;
 
+use crate::arch_list::{ArchList, ArchListError};
 use crate::device_setting::DeviceSetting;
 use crate::image_argument::{ImageArgument, ImageArgumentError};
 use crate::spirv_runtime::SpirvRuntime;
+use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,8 +19,13 @@ use thiserror::Error;
 pub struct Options {
     /// Device code to add to the link.
     pub images: Vec<ImageArgument>,
+    /// The archs that device code is linked for where its own link line names
+    /// one or none.
+    pub archs: ArchList,
     /// How device code is linked.
     pub device: DeviceOptions,
+    /// Somebody said how far device links go.
+    pub emit_is_chosen: bool,
     /// What differs between device links.
     pub device_settings: Vec<DeviceSetting>,
     /// Options for LLVM itself, such as `-inline-threshold=10`.
@@ -57,6 +64,8 @@ pub struct Compress {
 pub struct DeviceOptions {
     /// How far to go.
     pub emit: Emit,
+    /// The lowest PTX version to write, where PTX is what is made.
+    pub ptx_version: Option<PtxVersion>,
     /// Optimisation level, 0 to 3.
     pub opt_level: u8,
     /// The tools that were named; the others are looked for.
@@ -71,6 +80,7 @@ impl Default for DeviceOptions {
     fn default() -> Self {
         Self {
             emit: Emit::Image,
+            ptx_version: None,
             opt_level: 3,
             tools: ToolPaths::default(),
             ptxas_arguments: Vec::new(),
@@ -143,6 +153,9 @@ pub enum OptionError {
     /// The value of `--offlink-image` makes no sense.
     #[error(transparent)]
     Image(#[from] ImageArgumentError),
+    /// A list of archs names something that is none.
+    #[error(transparent)]
+    Archs(#[from] ArchListError),
 }
 
 const PREFIX: &str = "--offlink-";
@@ -269,8 +282,9 @@ mod tests {
                 Some("PATH" | "DIR") => format!("--offlink-{}=x", own.name),
                 Some("N") => format!("--offlink-{}=3", own.name),
                 Some("0|1|2|3") => format!("--offlink-{}=1", own.name),
+                Some("ARCH,…") => format!("--offlink-{}=sm_90,gfx90a", own.name),
                 Some("22|24") => format!("--offlink-{}=24", own.name),
-                Some("image|ptx") => format!("--offlink-{}=ptx", own.name),
+                Some("image|cubin|ptx") => format!("--offlink-{}=ptx", own.name),
                 Some(_) => format!("--offlink-{}=file=F,triple=T,arch=A", own.name),
             };
             assert_ne!(take(&argument).unwrap(), Options::default(), "{argument}");
@@ -286,6 +300,8 @@ mod tests {
         assert!(says("--offlink-dry-run=yes").contains("takes no value"));
         assert!(says("--offlink-opt-level=9").contains("0|1|2|3"));
         assert!(says("--offlink-jobs=0").contains("'0'"));
+        assert!(says("--offlink-archs=sm_91").contains("nearest are sm_90"));
+        assert!(says("--offlink-archs=,").contains("ARCH,…"));
         assert!(says("--offlink-image=file=a").contains("lacks triple="));
     }
 

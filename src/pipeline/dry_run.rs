@@ -36,7 +36,7 @@ pub fn commands(
     for (input, name) in selected.device.iter_mut().zip(names) {
         input.source = Path::new(EXTRACTED).join(name).display().to_string();
     }
-    let groups = group::by_target(selected.device)?;
+    let groups = group::by_target(selected.device, &request.options.archs)?;
     let plan = plan::plan(groups, &selected.entries, &request.options)?;
     lines.extend(link_lines(&plan, &request.options.llvm_options));
     let is_relocatable = request.line.output_kind == OutputKind::Relocatable;

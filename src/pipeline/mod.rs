@@ -6,13 +6,14 @@ pub mod bundle;
 mod compile;
 pub mod device;
 pub mod device_product;
+pub mod device_target;
 pub mod dry_run;
 pub mod extract;
 pub mod group;
 pub mod host;
 pub mod host_link;
+pub mod image_file;
 pub mod llvm_commands;
-pub mod one_target;
 pub mod openmp_runtime;
 pub mod override_image;
 pub mod plan;
@@ -60,6 +61,10 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     if request.line.output_kind == OutputKind::NotALink {
         return pass_through(request, &toolchain, trace);
     }
+    if let Some(link) = device_target::amdgcn::of(request)? {
+        link.run()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let wrapper = &request.wrapper;
     let host = Host::of(request);
     let scanned = trace.phase("scan", || {
@@ -84,7 +89,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     let device_code = std::mem::take(&mut selected.device);
     let origins: Vec<Origin> = device_code.iter().map(Origin::of).collect();
     let plan = if wrapper.overrides.is_empty() {
-        let groups = group::by_target(device_code)?;
+        let groups = group::by_target(device_code, &request.options.archs)?;
         plan::plan(groups, &selected.entries, &request.options)?
     } else {
         override_image::plan(&wrapper.overrides)?

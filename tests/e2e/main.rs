@@ -15,6 +15,7 @@ mod determinism;
 mod device_archives;
 mod device_code;
 mod device_objects;
+mod device_targets;
 mod examples;
 mod exit_codes;
 mod gc_sections;

@@ -63,6 +63,7 @@ fn commands_run_in_order() {
     assert!(run >= 5, "only {run} blocks were found in the README");
     let printed = bench.program("bash").args(["-c", &script]).succeeds();
     for expected in [
+        "kernels.ptx: 2 images, 0 entries",
         "0 of 1048576 elements wrong",
         "3 images, 1 entry",
         "saxpy: code 0, 0 of 65536 wrong",

@@ -6,7 +6,7 @@ use crate::cli::UsageError;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
 use crate::options::{Emit, Options};
-use crate::pipeline::one_target;
+use crate::pipeline::image_file;
 use crate::target::{Device, Target};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
@@ -92,6 +92,12 @@ impl Link {
             llvm_options: self.mllvm,
             ..options
         };
-        one_target::link(target, inputs, self.export_symbol, &options, &self.output)
+        image_file::link(
+            &[target],
+            &inputs,
+            &self.export_symbol,
+            &options,
+            &self.output,
+        )
     }
 }

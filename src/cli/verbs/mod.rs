@@ -51,19 +51,8 @@ pub fn parse(
         Ok(arguments) => Ok(Verb { arguments, options }),
         // Help and version are no errors; clap prints them and ends.
         Err(error) if !error.use_stderr() => error.exit(),
-        Err(error) => Err(UsageError::Verb(first_paragraph(&error.to_string()))),
+        Err(error) => Err(error.into()),
     }
-}
-
-/// clap's message without its usage text.
-fn first_paragraph(message: &str) -> String {
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    message
-        .split("\n\n")
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
 }
 
 impl Verb {
