@@ -11,9 +11,11 @@
 mod cli;
 mod device_input;
 mod device_setting;
+mod doctor;
 mod error;
 mod image_argument;
 mod inspect;
+mod loader;
 mod mapped_file;
 mod options;
 mod output_file;
