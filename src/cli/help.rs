@@ -28,6 +28,7 @@ Single steps (offlink STEP --help says more):
   offlink wrap             offload binaries → host object that registers them
   offlink seal             result of a relocatable link → object for any linker
   offlink inspect          what device code a file holds
+  offlink doctor           which tools a link uses; which device runs a program
 
 Options, taken out of any line:
 {}

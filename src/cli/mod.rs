@@ -77,6 +77,14 @@ pub enum UsageError {
     /// Images of several kinds have no container in common but offload binaries.
     #[error("the images are of several kinds; bundle each kind, or use --format=offload-binary")]
     MixedKinds,
+    /// Only what is loaded by the system has devices to run on.
+    #[error(
+        "'{file}' is no program or shared library for Linux; offlink inspect lists what is in it"
+    )]
+    NoProgram {
+        /// The file.
+        file: String,
+    },
     /// PTX is asked for where there is none.
     #[error("{0} has no PTX; leave out --emit=ptx")]
     PtxForOther(String),
@@ -206,7 +214,7 @@ impl Command {
     pub fn run(self) -> Result<ExitCode, Error> {
         match self {
             Self::Link(request) => pipeline::link(&request),
-            Self::Verb(verb) => verb.run().map(|()| ExitCode::SUCCESS),
+            Self::Verb(verb) => verb.run(),
             Self::Peer(peer) => Ok(peer.run()),
             Self::Print(text) => {
                 crate::report::print(&text)?;

@@ -38,6 +38,10 @@ pub struct Options {
     pub compress: Compress,
     /// The LLVM whose runtimes load SPIR-V images.
     pub spirv_runtime: SpirvRuntime,
+    /// The library that OpenMP's images are registered with.
+    pub omptarget: Choice,
+    /// Where the program looks for it.
+    pub rpath: Choice,
     /// Keep PTX of the newest NVIDIA architecture beside CUDA's cubins.
     pub embed_ptx: bool,
     /// Where to keep what is made on the way.
@@ -46,6 +50,18 @@ pub struct Options {
     pub dry_run: bool,
     /// Show details of errors.
     pub verbose: bool,
+}
+
+/// A file or folder that offlink looks for unless it is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// What offlink finds.
+    #[default]
+    Found,
+    /// None at all.
+    None,
+    /// This one.
+    Named(PathBuf),
 }
 
 /// Which containers hold their images compressed.
@@ -279,7 +295,9 @@ mod tests {
         for own in TABLE {
             let argument = match own.hint {
                 None => format!("--offlink-{}", own.name),
-                Some("PATH" | "DIR") => format!("--offlink-{}=x", own.name),
+                Some("PATH" | "DIR" | "FILE|none" | "DIR|none") => {
+                    format!("--offlink-{}=x", own.name)
+                }
                 Some("N") => format!("--offlink-{}=3", own.name),
                 Some("0|1|2|3") => format!("--offlink-{}=1", own.name),
                 Some("ARCH,…") => format!("--offlink-{}=sm_90,gfx90a", own.name),

@@ -1,7 +1,7 @@
 //! The table of offlink's own options: each with its value, its environment
 //! variable, its line of help and its effect.
 
-use super::{Emit, OptionError, Options};
+use super::{Choice, Emit, OptionError, Options};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -18,6 +18,16 @@ pub(super) struct OwnOption {
 /// Stores a path that is not empty.
 fn path(slot: &mut Option<PathBuf>, value: &OsStr) -> Result<bool, OptionError> {
     *slot = Some(value.into());
+    Ok(!value.is_empty())
+}
+
+/// Stores a path or `none`.
+fn choice(slot: &mut Choice, value: &OsStr) -> Result<bool, ImageArgumentError> {
+    *slot = if value == "none" {
+        Choice::None
+    } else {
+        Choice::Named(value.into())
+    };
     Ok(!value.is_empty())
 }
 
@@ -122,6 +132,20 @@ pub(super) const TABLE: &[OwnOption] = &[
         variable: Some("OFFLINK_HOST_LINKER"),
         help: "the linker or compiler driver that makes the program",
         apply: |options, value| path(&mut options.device.tools.host_linker, value),
+    },
+    OwnOption {
+        name: "omptarget",
+        hint: Some("FILE|none"),
+        variable: Some("OFFLINK_OMPTARGET"),
+        help: "the libomptarget to link where a line with OpenMP images names none",
+        apply: |options, value| choice(&mut options.omptarget, value),
+    },
+    OwnOption {
+        name: "rpath",
+        hint: Some("DIR|none"),
+        variable: None,
+        help: "where the program looks for libomptarget, if not where the loader does",
+        apply: |options, value| choice(&mut options.rpath, value),
     },
     OwnOption {
         name: "cc",

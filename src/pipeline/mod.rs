@@ -81,8 +81,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         openmp_runtime::check(&scanned, &selected.entries)?;
     }
     if request.options.dry_run {
-        let host_linker = toolchain.host_linker(request.style)?;
-        let commands = dry_run::commands(selected, request, &scanned, &host, &host_linker)?;
+        let commands = dry_run::commands(selected, request, &scanned, &host, &toolchain)?;
         crate::report::print(&commands)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -98,7 +97,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     let transcript = Transcript::new(request, &plan, &origins, &toolchain, &work_dir);
     transcript.device_links()?;
     if wrapper.dry_run {
-        transcript.rest_of_dry_run(&scanned, &selected.entries)?;
+        transcript.rest_of_dry_run(&scanned, &host, &selected.entries)?;
         return Ok(ExitCode::SUCCESS);
     }
     let images = trace.phase("device links", || {
@@ -159,11 +158,21 @@ impl Output<'_> {
             )
         })?;
         self.transcript.modules(images, entries)?;
+        let kinds = images.iter().flat_map(|image| &image.kinds);
+        let runtime = openmp_runtime::arguments(
+            kinds,
+            entries,
+            request,
+            self.host,
+            self.scanned,
+            self.toolchain,
+        )?;
         let host_linker = self.toolchain.host_linker(request.style)?;
-        self.transcript
-            .host_link(&host_linker, self.scanned, &objects);
+        let dropped = &self.scanned.device_arguments;
+        let line = host_link::arguments(request, dropped, &objects, &runtime);
+        self.transcript.host_link(&host_linker, &line);
         let status = trace.phase("host link", || {
-            host_link::run(&host_linker, request, self.scanned, &objects, self.work_dir)
+            host_link::run(&host_linker, request.style, line, self.work_dir)
         })?;
         if !status.success() {
             return Ok(host_link::exit_code(status));

@@ -1,6 +1,7 @@
 //! offlink's own verbs: the single steps of a link, and a look at a file.
 
 mod bundle;
+mod doctor;
 mod extract;
 mod inspect;
 mod link;
@@ -13,9 +14,12 @@ use crate::options::{DeviceOptions, Options};
 use crate::response_file;
 use clap::Parser;
 use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
 
 /// The first words that are verbs and not arguments of a foreign line.
-pub const NAMES: [&str; 6] = ["bundle", "extract", "inspect", "link", "seal", "wrap"];
+pub const NAMES: [&str; 7] = [
+    "bundle", "doctor", "extract", "inspect", "link", "seal", "wrap",
+];
 
 /// A verb with its arguments and the own options of its line.
 #[derive(Debug)]
@@ -33,6 +37,7 @@ enum Arguments {
     Wrap(wrap::Wrap),
     Seal(seal::Seal),
     Inspect(inspect::Inspect),
+    Doctor(doctor::Doctor),
 }
 
 /// Reads a verb's line, `arguments` beginning with the verb.
@@ -61,19 +66,21 @@ impl Verb {
         self.options.verbose
     }
 
-    /// Does it.
+    /// Does it; returns how to end where nothing went wrong.
     ///
     /// # Errors
     /// Whatever went wrong.
-    pub fn run(self) -> Result<(), Error> {
-        match self.arguments {
+    pub fn run(self) -> Result<ExitCode, Error> {
+        let done = match self.arguments {
             Arguments::Extract(extract) => extract.run(&self.options),
             Arguments::Link(link) => link.run(self.options),
             Arguments::Bundle(bundle) => bundle.run(),
             Arguments::Wrap(wrap) => wrap.run(self.options),
             Arguments::Seal(seal) => seal.run(),
             Arguments::Inspect(inspect) => inspect.run(),
-        }
+            Arguments::Doctor(doctor) => return doctor.run(&self.options),
+        };
+        done.map(|()| ExitCode::SUCCESS)
     }
 }
 
