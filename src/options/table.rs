@@ -22,7 +22,7 @@ fn path(slot: &mut Option<PathBuf>, value: &OsStr) -> Result<bool, OptionError> 
 }
 
 /// Stores a path or `none`.
-fn choice(slot: &mut Choice, value: &OsStr) -> Result<bool, ImageArgumentError> {
+fn choice(slot: &mut Choice, value: &OsStr) -> Result<bool, OptionError> {
     *slot = if value == "none" {
         Choice::None
     } else {
