@@ -105,6 +105,25 @@ pub enum PeerError {
         /// What is wrong.
         source: fatbin::ImageError,
     },
+    /// A fatbin whose PTX is to be taken can't be read.
+    #[error("cannot read the fatbin in '{file}': {source}")]
+    RelocatableFatbin {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        source: fatbin::ParseError,
+    },
+    /// Two pieces of relocatable PTX that a driver can't tell apart.
+    #[error(
+        "'{file}' has PTX for {arch} with the identifier of another piece; give each an \
+         --ident of its own"
+    )]
+    SameIdentifier {
+        /// The file.
+        file: String,
+        /// The architecture of both.
+        arch: fatbin::Arch,
+    },
     /// An input has no place in this link.
     #[error("'{0}' is neither bitcode, PTX nor a cubin, so it can't be linked for a GPU")]
     NotDeviceCode(String),
