@@ -207,7 +207,9 @@ fn functions(pair: &Pair, own: bool) -> Vec<String> {
                 };
                 Some(format!("{internal}{}", name(line)))
             }
-            line if line.contains(" call ") && !line.contains("@llvm.") => Some(format!("call {}", name(line))),
+            line if line.contains(" call ") && !line.contains("@llvm.") => {
+                Some(format!("call {}", name(line)))
+            }
             _ => None,
         })
         .collect()

@@ -1,6 +1,7 @@
 //! What can be wrong with the line of a peer and with the files on it.
 
 use offlink_bundle::{fatbin, hip_bundle};
+use offlink_llvm::AssembleError;
 use thiserror::Error;
 
 /// A peer's line can't be carried out.
@@ -124,6 +125,9 @@ pub enum PeerError {
         /// The architecture of both.
         arch: fatbin::Arch,
     },
+    /// The module can't be made.
+    #[error(transparent)]
+    Module(#[from] AssembleError),
     /// An input has no place in this link.
     #[error("'{0}' is neither bitcode, PTX nor a cubin, so it can't be linked for a GPU")]
     NotDeviceCode(String),
