@@ -57,7 +57,7 @@ pub fn commands(
         wrap.extend(compiler(request, host, &host_linker));
         wrap.extend(entries_of_llvm(selected.entries.form(kind)));
         wrap.extend(words(&["-o", &object, &bundle]));
-        if is_relocatable && kind == OffloadKind::OpenMp {
+        if is_relocatable && matches!(kind, OffloadKind::OpenMp | OffloadKind::Sycl) {
             wrap.push("--relocatable".into());
         }
         lines.push(wrap);

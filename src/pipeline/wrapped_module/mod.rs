@@ -6,6 +6,7 @@
 //! 22.1.8's wrapper gives to the parts.
 
 mod globals_reg;
+mod sycl;
 
 use super::bundle::{self, BundleError, Described};
 use crate::spirv_runtime::SpirvRuntime;
@@ -15,8 +16,8 @@ use offlink_bundle::offload_binary::{self, OffloadKind, Version};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The module that registers the images of one kind: for OpenMP these, for CUDA
-/// and HIP their container.
+/// The module that registers the images of one kind: for OpenMP these, for the
+/// others their container.
 ///
 /// # Errors
 /// [`BundleError`] when an image does not fit into an offload binary.
@@ -39,10 +40,12 @@ source_filename = \"offload.wrapper.module\"
 target triple = \"{host_triple}\"
 
 %struct.__tgt_offload_entry = type {{ {fields} }}
-
-{}",
-        program.declared
+"
     );
+    if kind == OffloadKind::Sycl {
+        return Ok(module + &sycl::text(container));
+    }
+    module += &program.declared;
     match kind {
         OffloadKind::OpenMp => module += &openmp(images, &program, runtime_of_spirv)?,
         OffloadKind::Hip => module += &runtime(&HIP, &program, container),
@@ -76,7 +79,8 @@ impl Entries {
             return Self {
                 generation,
                 declared: format!(
-                    "$__start_{section} = comdat any
+                    "
+$__start_{section} = comdat any
 $__stop_{section} = comdat any
 
 {start} = {edge}, section \"{section}$OA\", comdat, align 8
@@ -91,7 +95,8 @@ $__stop_{section} = comdat any
         Self {
             generation,
             declared: format!(
-                "{start} = external hidden constant {none}
+                "
+{start} = external hidden constant {none}
 {end} = external hidden constant {none}
 @__dummy.{section} = internal constant {none} zeroinitializer, section \"{section}\", align 8
 @llvm.compiler.used = appending global [1 x ptr] [ptr @__dummy.{section}], section \"llvm.metadata\"
