@@ -106,6 +106,16 @@ pub enum PeerError {
         /// What is wrong.
         source: fatbin::ImageError,
     },
+    /// A section of a host object can't be read.
+    #[error("cannot read section {section} of '{file}': {source}")]
+    Section {
+        /// The file.
+        file: String,
+        /// The section.
+        section: &'static str,
+        /// What is wrong.
+        source: object::read::Error,
+    },
     /// A fatbin whose PTX is to be taken can't be read.
     #[error("cannot read the fatbin in '{file}': {source}")]
     RelocatableFatbin {

@@ -48,7 +48,7 @@ pub fn fatbins(argument: &str) -> Result<Vec<Fatbins>, Error> {
     if object::File::parse(&*data).is_err() {
         return Err(fault("is neither a fatbin nor a host object or archive".into()).into());
     }
-    Ok(of_object(file, &data).into_iter().collect())
+    Ok(of_object(file, &data)?)
 }
 
 fn of_archive(path: &str, data: &Bytes, archive: &ArchiveFile<'_>) -> Result<Vec<Fatbins>, Error> {
@@ -65,18 +65,31 @@ fn of_archive(path: &str, data: &Bytes, archive: &ArchiveFile<'_>) -> Result<Vec
         } else {
             data.slice_ref(member.data(&**data).map_err(damaged)?)
         };
-        all.extend(of_object(&format!("{path}({name})"), &contents));
+        all.extend(of_object(&format!("{path}({name})"), &contents)?);
     }
     Ok(all)
 }
 
-fn of_object(name: &str, data: &Bytes) -> Option<Fatbins> {
-    let file = object::File::parse(&**data).ok()?;
-    let section = file.section_by_name(SECTION)?;
-    Some(Fatbins {
-        name: name.into(),
-        data: data.slice_ref(section.data().ok()?),
-    })
+fn of_object(name: &str, data: &Bytes) -> Result<Vec<Fatbins>, PeerError> {
+    let Ok(file) = object::File::parse(&**data) else {
+        return Ok(Vec::new());
+    };
+    let sections = file
+        .sections()
+        .filter(|section| section.name() == Ok(SECTION));
+    sections
+        .map(|section| {
+            let contents = section.data().map_err(|source| PeerError::Section {
+                file: name.into(),
+                section: SECTION,
+                source,
+            })?;
+            Ok(Fatbins {
+                name: name.into(),
+                data: data.slice_ref(contents),
+            })
+        })
+        .collect()
 }
 
 /// The PTX of the fatbins, each compressed as it was. Cubins are left out.
