@@ -2,7 +2,7 @@
 //!
 //! The crate is built without LLVM. [`Library::open`] opens one by path and makes its C API callable for the
 //! whole process; [`compile`] links bitcode modules with it, keeps what a host can look up, optimises, and
-//! emits PTX, an object or bitcode; [`assemble`] makes bitcode of text. [`Identification`] says which LLVM wrote a bitcode file, without needing
+//! emits PTX, an object or bitcode; [`assemble()`] makes bitcode of text. [`Identification`] says which LLVM wrote a bitcode file, without needing
 //! one, so that a library can be chosen that is able to read it.
 //!
 //! This crate holds the only foreign calls of offlink. The C API and its meaning are those of LLVM's `llvm-c`
