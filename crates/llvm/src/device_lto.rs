@@ -44,6 +44,10 @@ pub fn compile(
         ("triple", &options.triple),
         ("CPU", &options.cpu),
         ("feature list", &options.features),
+        (
+            "pass pipeline",
+            options.passes.as_ref().unwrap_or(&String::new()),
+        ),
     ] {
         if value.contains('\0') {
             return Err(Error::Nul {
@@ -216,7 +220,7 @@ fn finish(
         );
         kernels.sort();
     }
-    machine::optimise(machine, image, options.opt_level).map_err(failed)?;
+    machine::optimise(machine, image, options).map_err(failed)?;
     let undefined = undefined::undefined(image, &options.triple);
     let mut defined: Vec<String> = retain::visible(image)
         .map(|global| undefined::text(global.name()))
