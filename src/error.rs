@@ -8,8 +8,9 @@ use crate::pipeline::device::DeviceError;
 use crate::pipeline::device_product::ProductError;
 use crate::pipeline::device_target::DeviceTargetError;
 use crate::pipeline::group::GroupError;
-use crate::pipeline::host::OtherHost;
+use crate::pipeline::host::{NoDryRun, OtherHost};
 use crate::pipeline::host_link::HostLinkError;
+use crate::pipeline::mach_o_copies::CopyError;
 use crate::pipeline::openmp_runtime::TooOld;
 use crate::pipeline::override_image::OverrideError;
 use crate::pipeline::plan::PlanError;
@@ -86,6 +87,12 @@ pub enum Error {
     /// An object is not for the host of the link.
     #[error(transparent)]
     OtherHost(#[from] OtherHost),
+    /// The link can't be shown as commands.
+    #[error(transparent)]
+    NoDryRun(#[from] NoDryRun),
+    /// The host linker can't be given the entries.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// The host linker can't be run.
     #[error(transparent)]
     HostLink(#[from] HostLinkError),

@@ -31,7 +31,9 @@ pub enum Style {
     Cc,
     /// A linker: `ld`, `ld.lld`.
     Ld,
-    /// lld's generic driver, with `-flavor gnu` up front.
+    /// A linker for macOS: Apple's `ld`, `ld64.lld`.
+    Ld64,
+    /// lld's generic driver, with `-flavor gnu` or another up front.
     LldFlavor,
     /// A linker for Windows: `lld-link`, `link`.
     Link,
@@ -54,6 +56,9 @@ pub struct LinkLine {
     pub required_symbols: Vec<String>,
     /// The line itself says that an lld will link.
     pub names_lld: bool,
+    /// The line is for Apple's linker, or one with its options, or for a driver
+    /// that it tells to link for macOS.
+    pub is_for_macos: bool,
 }
 
 impl Default for LinkLine {
@@ -66,6 +71,7 @@ impl Default for LinkLine {
             output_kind: OutputKind::Executable,
             required_symbols: Vec::new(),
             names_lld: false,
+            is_for_macos: false,
         }
     }
 }

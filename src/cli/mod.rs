@@ -5,6 +5,7 @@
 //! cargo's `linker =` takes a path and no arguments.
 
 mod help;
+mod ld64_line;
 mod ld_line;
 mod own_options;
 mod personalities;

@@ -3,10 +3,12 @@
 
 use super::group::REGISTERED;
 use super::host::{DEFAULT_HOST, Host};
+use super::host_link::Line;
+use super::mach_o_copies::Copies;
 use super::plan::{Plan, Work};
 use super::scan::{Item, Scanned};
 use super::select::Selected;
-use super::{extract, group, host_link, openmp_runtime, plan};
+use super::{extract, group, host, host_link, openmp_runtime, plan};
 use crate::Error;
 use crate::options::{Compress, DeviceOptions, Emit};
 use crate::request::{OutputKind, Request, Style};
@@ -24,7 +26,8 @@ const EXTRACTED: &str = "device";
 /// host link.
 ///
 /// # Errors
-/// [`Error`] for device code that fits no target.
+/// [`Error`] for device code that fits no target, and for macOS, whose linker gets
+/// copies of objects that no command makes.
 pub fn commands(
     mut selected: Selected,
     request: &Request,
@@ -32,6 +35,9 @@ pub fn commands(
     host: &Host,
     toolchain: &Toolchain,
 ) -> Result<String, Error> {
+    if host.is_macos() {
+        return Err(host::NoDryRun.into());
+    }
     let host_linker = toolchain.host_linker(request.style)?;
     let mut lines = vec![extract_line(&selected, request, scanned)];
     let names = extract::names(&selected.device);
@@ -64,12 +70,13 @@ pub fn commands(
         objects.push(PathBuf::from(object));
     }
     let mut host_line = vec![host_linker.as_os_str().to_owned()];
-    host_line.extend(host_link::arguments(
+    host_line.extend(host_link::arguments(&Line {
         request,
-        &scanned.device_arguments,
-        &objects,
-        &runtime,
-    ));
+        dropped: &scanned.device_arguments,
+        objects: &objects,
+        copies: &Copies::default(),
+        runtime: &runtime,
+    }));
     lines.push(host_line);
     if is_relocatable && !objects.is_empty() {
         let mut seal = words(&["offlink", "seal"]);

@@ -2,7 +2,7 @@
 
 use super::scan::{Item, Scanned};
 use crate::request::{InputName, Request};
-use offlink_bundle::host_object::Platform;
+use offlink_bundle::host_object::{Format, Platform};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,21 @@ pub struct OtherHost {
     triple: String,
 }
 
+/// A link for macOS can't be shown as commands.
+#[derive(Debug, Error)]
+#[error(
+    "a link for macOS can't be shown as commands: its linker gets copies of objects that only a \
+     whole link makes; leave out --offlink-dry-run"
+)]
+pub struct NoDryRun;
+
 impl Host {
+    /// Whether objects are Mach-O, and linkers those of macOS.
+    pub fn is_macos(&self) -> bool {
+        let format = self.platform.map(Platform::format);
+        format == Some(Format::MachO)
+    }
+
     /// The host that a triple names.
     pub fn of_triple(triple: &str) -> Self {
         Self {
@@ -88,8 +102,11 @@ impl Host {
 
     /// Where the linker looks for libraries after the `-L` directories, as far as
     /// offlink knows (`ld --verbose | grep SEARCH_DIR` of Debian 12's linkers,
-    /// less directories for other ABIs).
+    /// less directories for other ABIs; for macOS those of ld64.lld 22).
     pub fn library_dirs(&self) -> Vec<PathBuf> {
+        if self.is_macos() {
+            return ["/usr/lib", "/usr/local/lib"].map(PathBuf::from).into();
+        }
         let Some(name) = self.platform.and_then(Platform::gnu_name) else {
             return Vec::new();
         };

@@ -1,6 +1,7 @@
 //! The host linker's part: it gets the line it would have got anyway, and the
 //! registration object.
 
+use super::mach_o_copies::Copies;
 use super::work_dir::WorkDir;
 use crate::output_file::{self, OutputError};
 use crate::request::{Request, Style};
@@ -94,42 +95,60 @@ pub fn run(
         })
 }
 
+/// What the host linker's line is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// The line as it came.
+    pub request: &'a Request,
+    /// The arguments that the host linker must not see.
+    pub dropped: &'a [usize],
+    /// The registration objects.
+    pub objects: &'a [PathBuf],
+    /// What stands in for inputs.
+    pub copies: &'a Copies,
+    /// What brings OpenMP's runtime, behind all else.
+    pub runtime: &'a [OsString],
+}
+
 /// The host linker's line: the registration objects before all other inputs, so
 /// that libraries behind it (`-lomptarget` under `--as-needed`) are seen to be
 /// needed; without the files that only offlink understands; with the arguments
 /// for OpenMP's runtime at the end.
-pub fn arguments(
-    request: &Request,
-    dropped: &[usize],
-    objects: &[PathBuf],
-    runtime: &[OsString],
-) -> Vec<OsString> {
+pub fn arguments(line: &Line<'_>) -> Vec<OsString> {
+    let Line {
+        request,
+        dropped,
+        objects,
+        copies,
+        runtime,
+    } = *line;
     let inputs = request.line.inputs.iter();
     let mut places = inputs.map(|input| &input.arguments);
     let first_input = places.find(|arguments| !arguments.is_empty());
-    let place = first_input.map(|arguments| arguments.start).unwrap_or(
-        if request.style == Style::LldFlavor {
-            2
-        } else {
-            0
-        },
-    );
+    let front = if request.style == Style::LldFlavor {
+        2
+    } else {
+        0
+    };
+    let place = first_input.map_or(front, |arguments| arguments.start);
     let mut arguments: Vec<OsString> = Vec::with_capacity(request.arguments.len() + 3);
     for (position, argument) in request.arguments.iter().enumerate() {
         if position == place {
             arguments.extend(objects.iter().map(OsString::from));
         }
         if !dropped.contains(&position) {
-            arguments.push(argument.clone());
+            arguments.push(copies.in_place(argument));
         }
     }
     if place >= request.arguments.len() {
         arguments.extend(objects.iter().map(OsString::from));
     }
     arguments.extend_from_slice(runtime);
-    if request.line.names_lld {
+    if request.line.names_lld && !request.line.is_for_macos {
         arguments.extend(keep_entries(request.style));
     }
+    // A line's own choice stands behind it and holds.
+    arguments.splice(front..front, copies.without_place(request.style));
     arguments
 }
 
@@ -139,8 +158,8 @@ fn keep_entries(style: Style) -> Vec<OsString> {
     match style {
         Style::Cc => vec!["-Wl,-z,nostart-stop-gc".into()],
         Style::Ld | Style::LldFlavor => vec!["-z".into(), "nostart-stop-gc".into()],
-        // There are no such symbols on Windows.
-        Style::Link => Vec::new(),
+        // There are no such symbols on Windows, and on macOS they don't matter.
+        Style::Link | Style::Ld64 => Vec::new(),
     }
 }
 

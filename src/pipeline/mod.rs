@@ -14,6 +14,7 @@ pub mod host;
 pub mod host_link;
 pub mod image_file;
 pub mod llvm_commands;
+pub mod mach_o_copies;
 pub mod openmp_runtime;
 pub mod override_image;
 pub mod plan;
@@ -32,7 +33,9 @@ use crate::request::{OutputKind, Request};
 use crate::time_trace::TimeTrace;
 use crate::toolchain::Toolchain;
 use host::Host;
+use host_link::Line;
 use llvm_commands::Origin;
+use mach_o_copies::Copies;
 use register::Registrar;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -75,7 +78,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         return pass_through(request, &toolchain, trace);
     }
     host.check(&scanned)?;
-    let mut selected = trace.phase("select", || select::select(&scanned, request))?;
+    let mut selected = trace.phase("select", || select::select(&scanned, request, &host))?;
     if !is_for_devices {
         verify::has_device_code(&selected)?;
         openmp_runtime::check(&scanned, &selected.entries)?;
@@ -168,8 +171,14 @@ impl Output<'_> {
             self.toolchain,
         )?;
         let host_linker = self.toolchain.host_linker(request.style)?;
-        let dropped = &self.scanned.device_arguments;
-        let line = host_link::arguments(request, dropped, &objects, &runtime);
+        let copies = Copies::write(request, self.host, self.work_dir)?;
+        let line = host_link::arguments(&Line {
+            request,
+            dropped: &self.scanned.device_arguments,
+            objects: &objects,
+            copies: &copies,
+            runtime: &runtime,
+        });
         self.transcript.host_link(&host_linker, &line);
         let status = trace.phase("host link", || {
             host_link::run(&host_linker, request.style, line, self.work_dir)

@@ -26,6 +26,12 @@ pub enum RegisterError {
     /// No registration code for this host.
     #[error(transparent)]
     Host(#[from] UnsupportedHost),
+    /// On macOS the result could not be told from other objects.
+    #[error(
+        "device code can't be linked by a relocatable link for macOS; link the objects into a \
+         program or library instead"
+    )]
+    RelocatableMacos,
     /// The images can't be put into their container.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -76,6 +82,9 @@ impl Registrar<'_> {
         compress: Compress,
         output_kind: OutputKind,
     ) -> Result<Vec<PathBuf>, RegisterError> {
+        if self.host.is_macos() && output_kind == OutputKind::Relocatable {
+            return Err(RegisterError::RelocatableMacos);
+        }
         let mut objects = Vec::new();
         for kind in REGISTERED {
             let of_kind: Vec<Described<'_>> = images

@@ -1,12 +1,13 @@
-//! Symbols of ELF and COFF files and bitcode, as far as they decide what else is
+//! Symbols of ELF, COFF and Mach-O files and bitcode, as far as they decide what else is
 //! linked.
 
-use super::scan::coff;
+use super::scan::{coff, mach_o};
 use goblin::elf::{Elf, sym};
 use object::elf::{FileHeader64, SHT_DYNSYM};
 use object::read::coff::{CoffBigFile, CoffFile};
 use object::read::elf::{FileHeader, VersionTable};
-use object::{Endianness, Object, ObjectSymbol};
+use object::read::macho::MachOFile64;
+use object::{Endianness, LittleEndian, Object, ObjectSymbol};
 use offlink_bundle::host_object::is_big_coff_object;
 
 /// The global symbols of one file.
@@ -14,7 +15,8 @@ use offlink_bundle::host_object::is_big_coff_object;
 pub struct Symbols<'a> {
     /// Names that it defines.
     pub defined: Vec<&'a str>,
-    /// Names that it needs; weak needs, which may stay unmet, are left out.
+    /// Names that it needs; weak needs, for which no linker of its format takes
+    /// members of archives, are left out.
     pub needed: Vec<&'a str>,
 }
 
@@ -29,6 +31,9 @@ pub fn of_object(data: &[u8]) -> Symbols<'_> {
         let object = CoffFile::<&[u8]>::parse(data);
         return object.map(|object| of_coff(&object)).unwrap_or_default();
     }
+    if mach_o::is_mach_o(data) {
+        return of_mach_o(data);
+    }
     Elf::parse(data)
         .map(|elf| collect(elf.syms.iter(), &elf.strtab))
         .unwrap_or_default()
@@ -36,6 +41,9 @@ pub fn of_object(data: &[u8]) -> Symbols<'_> {
 
 /// Reads the dynamic symbol table of a shared library.
 pub fn of_shared_library(data: &[u8]) -> Symbols<'_> {
+    if mach_o::is_mach_o(data) {
+        return of_mach_o(data);
+    }
     Elf::parse(data)
         .map(|elf| collect(elf.dynsyms.iter(), &elf.dynstrtab))
         .unwrap_or_default()
@@ -87,6 +95,25 @@ pub fn of_code(code: &[u8]) -> Names {
         defined: owned(symbols.defined),
         needed: owned(symbols.needed),
     }
+}
+
+/// ld64.lld (22) takes members of archives for weak needs as for others.
+fn of_mach_o(data: &[u8]) -> Symbols<'_> {
+    let mut found = Symbols::default();
+    let Ok(file) = MachOFile64::<LittleEndian>::parse(data) else {
+        return found;
+    };
+    for symbol in file.symbols().filter(ObjectSymbol::is_global) {
+        let Ok(name) = symbol.name() else {
+            continue;
+        };
+        if symbol.is_undefined() {
+            found.needed.push(name);
+        } else {
+            found.defined.push(name);
+        }
+    }
+    found
 }
 
 fn of_coff<'a>(object: &impl Object<'a>) -> Symbols<'a> {

@@ -4,8 +4,9 @@
 use super::bundle::Described;
 use super::device::DeviceImage;
 use super::host::{DEFAULT_HOST, Host};
-use super::host_link;
+use super::host_link::{self, Line};
 use super::llvm_commands::{self, LlvmCommands, Origin};
+use super::mach_o_copies::Copies;
 use super::openmp_runtime;
 use super::plan::Plan;
 use super::register;
@@ -156,8 +157,13 @@ impl<'a> Transcript<'a> {
         let kinds = self.commands.kinds();
         let runtime =
             openmp_runtime::arguments(kinds, entries, self.request, host, scanned, self.toolchain)?;
-        let dropped = &scanned.device_arguments;
-        let line = host_link::arguments(self.request, dropped, &objects, &runtime);
+        let line = host_link::arguments(&Line {
+            request: self.request,
+            dropped: &scanned.device_arguments,
+            objects: &objects,
+            copies: &Copies::default(),
+            runtime: &runtime,
+        });
         self.host_link(&linker, &line);
         if self.request.line.output_kind == OutputKind::Relocatable {
             report::raw(&self.commands.relocatable_line(entries));

@@ -2,6 +2,7 @@
 
 use super::device::{DeviceImage, ImageSymbols};
 use super::group::REGISTERED;
+use super::scan::mach_o;
 use super::select::{Entries, Selected};
 use offlink_bundle::entry::{self, Generation, OffloadEntry};
 use offlink_bundle::image;
@@ -45,6 +46,19 @@ pub enum VerifyError {
         found: u64,
         /// Bytes expected at least.
         expected: u64,
+    },
+    /// The host linker dropped an entry.
+    #[error(
+        "the host linker lost the offload entry of {kind} '{name}', which '{origin}' has; link \
+         '{origin}' by its path, and not as bitcode"
+    )]
+    EntryLost {
+        /// The offload kind of the entry.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+        /// The host object.
+        origin: String,
     },
     /// The output can't be read.
     #[error(transparent)]
@@ -149,6 +163,7 @@ pub fn verify(
     }
     let entries = entry::read(&file).map_err(failed)?;
     match entries.iter().find(|entry| definitions.lack(entry)) {
+        None if mach_o::is_mach_o(&file) => all_kept(expected, &entries),
         None => check_forms(output, &entries, expected),
         Some(missing) => {
             let same_name = |(_, known): &&(String, OffloadEntry)| known.name == missing.name;
@@ -181,6 +196,21 @@ fn check_forms(
         }
     }
     Ok(())
+}
+
+/// On macOS the linker keeps one of the entries of a name, so that sizes tell
+/// nothing.
+fn all_kept(expected: &Entries, found: &[OffloadEntry]) -> Result<(), VerifyError> {
+    let found: BTreeSet<_> = found.iter().map(|it| (it.kind, &it.name)).collect();
+    let mut expected = expected.entries.iter();
+    let lost = expected.find(|(_, entry)| !found.contains(&(entry.kind, &entry.name)));
+    lost.map_or(Ok(()), |(origin, entry)| {
+        Err(VerifyError::EntryLost {
+            kind: OffloadKind::from_number(entry.kind).as_str(),
+            name: entry.name.clone(),
+            origin: origin.clone(),
+        })
+    })
 }
 
 fn no_definition(entry: &OffloadEntry, origin: &str, images: &[DeviceImage]) -> VerifyError {

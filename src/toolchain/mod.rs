@@ -17,7 +17,7 @@ use crate::options::ToolPaths;
 use crate::process::Tool;
 use crate::request::Style;
 use llvm::Candidate;
-use offlink_bundle::host_object::Platform;
+use offlink_bundle::host_object::{Format, Platform};
 use offlink_llvm::Library;
 use omptarget::{Omptarget, OmptargetError, Wanted};
 use rust::Sysroot;
@@ -245,10 +245,11 @@ impl Toolchain {
                 search.finish()?
             }
         };
-        // gcc is made for one host, which its name tells; clang has to be told.
+        // gcc is made for one host, which its name tells; clang has to be told, and
+        // whatever compiles for macOS is a clang.
         let name = tool.path.file_name().unwrap_or_default().to_string_lossy();
         let mut arguments = Vec::new();
-        if name.contains("clang") {
+        if name.contains("clang") || platform.format() == Format::MachO {
             arguments.push(format!("--target={triple}").into());
         }
         Ok(Compiler { tool, arguments })
@@ -278,6 +279,14 @@ impl Toolchain {
         match style {
             Style::Cc => search.path_variable(DRIVERS),
             Style::Ld => search.path_variable(&["ld", "ld.lld"]),
+            Style::Ld64 => search.path_variable(&[
+                "ld64.lld",
+                "ld64.lld-23",
+                "ld64.lld-22",
+                "ld64.lld-21",
+                "ld64.lld-20",
+                "ld64.lld-19",
+            ]),
             Style::Link => search.path_variable(&[
                 "lld-link",
                 "lld-link-23",

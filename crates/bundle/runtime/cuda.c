@@ -37,11 +37,11 @@ static const struct {
   int version;
   const void *fatbin;
   const void *unused;
-} wrapper __attribute__((section(".nvFatBinSegment"), aligned(8))) = {0x466243b1, 1,
-                                                                      offlink_cuda_fatbin, 0};
+} wrapper SECTION(".nvFatBinSegment", "__NV_CUDA,__fatbin")
+    __attribute__((aligned(8))) = {0x466243b1, 1, offlink_cuda_fatbin, 0};
 
 /* In a section with contents, as objects that are copied together have those only. */
-static void **handle __attribute__((section(".data.offlink_cuda_handle")));
+static void **handle SECTION(".data.offlink_cuda_handle", "__DATA,__data");
 
 /* Returns whether there is a managed variable. */
 static int register_entries(void) {

@@ -42,6 +42,13 @@ struct entry {
 
 enum { KIND_CUDA = 2, KIND_HIP = 4, KIND_SYCL = 8 };
 
+/* Mach-O's sections are in segments, whose names are part of theirs. */
+#if defined(__APPLE__)
+#define SECTION(name, mach_o_name) __attribute__((section(mach_o_name)))
+#else
+#define SECTION(name, mach_o_name) __attribute__((section(name)))
+#endif
+
 /* What a variable is, in the low bits of its flags. */
 enum { VARIABLE = 0, MANAGED = 1, SURFACE = 2, TEXTURE = 3, VARIABLE_MASK = 7 };
 
@@ -60,6 +67,12 @@ __attribute__((selectany, section("llvm_offload_entries$OA"), aligned(8)))
 const struct entry offlink_before_entries = {0};
 __attribute__((selectany, section("llvm_offload_entries$OZ"), aligned(8)))
 const struct entry offlink_after_entries = {0};
+#elif defined(__APPLE__)
+/* The linker defines these at the ends of the section, also when it is empty. */
+#define FIRST_ENTRY offlink_first_entry
+#define END_OF_ENTRIES offlink_end_of_entries
+extern const struct entry offlink_first_entry[] __asm__("section$start$__DATA$offload_entries");
+extern const struct entry offlink_end_of_entries[] __asm__("section$end$__DATA$offload_entries");
 #else
 #define JOINED(a, b) a##b
 #define NAME(prefix, section) JOINED(prefix, section)

@@ -34,11 +34,11 @@ static const struct {
   int version;
   const void *bundle;
   const void *unused;
-} wrapper __attribute__((section(".hipFatBinSegment"), aligned(8))) = {0x48495046, 1,
-                                                                       offlink_hip_bundle, 0};
+} wrapper SECTION(".hipFatBinSegment", "__HIP,__fatbin")
+    __attribute__((aligned(8))) = {0x48495046, 1, offlink_hip_bundle, 0};
 
 /* In a section with contents, as objects that are copied together have those only. */
-static void **handle __attribute__((section(".data.offlink_hip_handle")));
+static void **handle SECTION(".data.offlink_hip_handle", "__DATA,__data");
 
 static void register_kernel(const struct entry *entry) {
   char *name = (char *)entry->name;

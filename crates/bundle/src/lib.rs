@@ -10,6 +10,7 @@
 //! - [`sycl_symbols`]: the names of kernels beside a SYCL image.
 //! - [`host_object`]: the relocatable object that carries device images into a
 //!   host program and registers them with the offload runtime.
+//! - [`mach_o`]: what linkers for macOS need to keep entries.
 //! - [`seal`]: what makes the result of a relocatable link keep its images and
 //!   entries together.
 
@@ -21,6 +22,7 @@ pub mod fatbin;
 pub mod hip_bundle;
 pub mod host_object;
 pub mod image;
+pub mod mach_o;
 pub mod offload_binary;
 pub mod seal;
 pub mod sycl_symbols;

@@ -1,7 +1,7 @@
 //! A compiler driver's line, as rustc, cargo and Makefiles send it.
 
 use crate::cli::tokens::Token;
-use crate::cli::{UsageError, ld_line, own_options};
+use crate::cli::{UsageError, ld_line, ld64_line, own_options};
 use crate::options::{Options, strip_prefix};
 use crate::request::{LinkLine, OutputKind, Request, Style};
 use crate::wrapper_request::WrapperRequest;
@@ -14,14 +14,20 @@ use std::path::Path;
 /// # Errors
 /// [`UsageError`] when one of offlink's own options makes no sense.
 pub fn parse(arguments: Vec<OsString>, mut options: Options) -> Result<Request, UsageError> {
-    let arguments = own_options::take_out(arguments, &mut options)?;
-    let line = interpret(&arguments);
+    let mut arguments = own_options::take_out(arguments, &mut options)?;
+    let named = options.host_triple.as_deref();
+    let host_triple = ld64_line::host_triple(&arguments);
+    let is_for_macos = named.is_some_and(ld64_line::is_macos) || host_triple.is_some();
+    if is_for_macos {
+        arguments = ld64_line::expand_file_lists(arguments);
+    }
+    let line = interpret(&arguments, is_for_macos);
     Ok(Request {
         style: Style::Cc,
         arguments,
         line,
         options,
-        host_triple: None,
+        host_triple,
         wrapper: WrapperRequest::default(),
     })
 }
@@ -85,7 +91,7 @@ const NO_LINK: &[&str] = &[
     "-###",
 ];
 
-fn interpret(arguments: &[OsString]) -> LinkLine {
+fn interpret(arguments: &[OsString], is_for_macos: bool) -> LinkLine {
     let mut tokens = Vec::with_capacity(arguments.len());
     let mut links = true;
     let mut names_lld = false;
@@ -102,6 +108,18 @@ fn interpret(arguments: &[OsString]) -> LinkLine {
         } else if LINKER_VALUE.contains(&text) {
             tokens.push(Token::alone(argument, position));
             tokens.extend(rest.next().map(|(next, value)| Token::alone(value, next)));
+        } else if is_for_macos && (text == "-isysroot" || ld64_line::value_count(text).is_some()) {
+            // clang hands these on as they are, but for the name of the sysroot.
+            let name = if text == "-isysroot" {
+                "-syslibroot"
+            } else {
+                text
+            };
+            tokens.push(Token::part(name));
+            let values = rest
+                .by_ref()
+                .take(ld64_line::value_count(name).unwrap_or(1));
+            tokens.extend(values.map(|(_, value)| Token::part(value)));
         } else if WITH_VALUE.contains(&text) {
             rest.next();
         } else if let Some(linker) = text
@@ -111,11 +129,18 @@ fn interpret(arguments: &[OsString]) -> LinkLine {
             names_lld = is_lld(Path::new(linker));
         } else if NO_LINK.contains(&text) {
             links = false;
-        } else if !text.starts_with('-') || is_for_linker(text) {
+        } else if !text.starts_with('-')
+            || is_for_linker(text)
+            || is_for_macos && text.starts_with("-F")
+        {
             tokens.push(Token::alone(argument, position));
         }
     }
-    let mut line = ld_line::interpret(tokens);
+    let mut line = if is_for_macos {
+        ld64_line::interpret(tokens)
+    } else {
+        ld_line::interpret(tokens)
+    };
     line.names_lld = names_lld;
     if !links {
         line.output_kind = OutputKind::NotALink;
@@ -125,10 +150,12 @@ fn interpret(arguments: &[OsString]) -> LinkLine {
 
 /// Options without a value of their own argument that the linker gets too.
 fn is_for_linker(text: &str) -> bool {
-    matches!(text, "-shared" | "-static" | "-static-pie" | "-r")
-        || ["-L", "-l", "-o", "-u", "--sysroot="]
-            .iter()
-            .any(|prefix| text.starts_with(prefix))
+    matches!(
+        text,
+        "-shared" | "-static" | "-static-pie" | "-r" | "-dynamiclib" | "-bundle" | "-all_load"
+    ) || ["-L", "-l", "-o", "-u", "--sysroot="]
+        .iter()
+        .any(|prefix| text.starts_with(prefix))
 }
 
 /// Whether the program is an lld, by its file name.
@@ -145,7 +172,7 @@ mod tests {
 
     fn read(line: &str) -> LinkLine {
         let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        interpret(&arguments)
+        interpret(&arguments, ld64_line::host_triple(&arguments).is_some())
     }
 
     fn files(line: &LinkLine) -> Vec<String> {
@@ -185,6 +212,21 @@ mod tests {
     fn values_are_no_inputs() {
         let line = read("-x c -include a.h -Xlinker -Map -Xlinker m.map -T s.ld -target t b.o");
         assert_eq!(files(&line), ["b.o"]);
+    }
+
+    #[test]
+    fn lines_for_macos() {
+        let line = read(
+            "--target=arm64-apple-macos11 -fuse-ld=lld -Wl,-force_load,a.a -framework X b.o \
+             -Xlinker -sectcreate -Xlinker S -Xlinker s -Xlinker c.o -isysroot /sdk -lz",
+        );
+        assert!(line.is_for_macos);
+        assert_eq!(files(&line), ["a.a", "b.o", "-lz"]);
+        assert!(line.inputs[0].whole_archive);
+        assert_eq!(line.sysroot, Some("/sdk".into()));
+        assert!(!read("--target=x86_64-linux-gnu a.o").is_for_macos);
+        let library = read("-arch arm64 -dynamiclib a.o");
+        assert_eq!(library.output_kind, OutputKind::SharedLibrary);
     }
 
     #[test]

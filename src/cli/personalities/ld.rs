@@ -2,7 +2,7 @@
 
 use super::cc::is_lld;
 use crate::cli::tokens::Token;
-use crate::cli::{UsageError, ld_line, own_options};
+use crate::cli::{UsageError, ld_line, ld64_line, own_options};
 use crate::options::Options;
 use crate::request::{Request, Style};
 use crate::wrapper_request::WrapperRequest;
@@ -10,19 +10,32 @@ use std::ffi::OsString;
 
 /// Reads an ld line, response files already replaced. `-flavor gnu` up front,
 /// which rustc gives to a linker called `lld`, says that lld's generic driver
-/// is meant.
+/// is meant. Lines for macOS have other options; they are known by those, or by
+/// the flavor `darwin`.
 ///
 /// # Errors
 /// [`UsageError`] when one of offlink's own options makes no sense.
 pub fn parse(arguments: Vec<OsString>, mut options: Options) -> Result<Request, UsageError> {
-    let arguments = own_options::take_out(arguments, &mut options)?;
+    let mut arguments = own_options::take_out(arguments, &mut options)?;
+    let named = options.host_triple.as_deref();
+    let is_for_macos = named.is_some_and(ld64_line::is_macos) || ld64_line::is_one(&arguments);
     let style = match arguments.first() {
         Some(first) if first == "-flavor" => Style::LldFlavor,
+        _ if is_for_macos => Style::Ld64,
         _ => Style::Ld,
     };
+    if is_for_macos {
+        arguments = ld64_line::expand_file_lists(arguments);
+    }
     let skipped = if style == Style::LldFlavor { 2 } else { 0 };
+    let host_triple = ld64_line::host_triple(&arguments).filter(|_| is_for_macos);
     let words = arguments.iter().enumerate().skip(skipped);
-    let mut line = ld_line::interpret(words.map(|(position, word)| Token::alone(word, position)));
+    let words = words.map(|(position, word)| Token::alone(word, position));
+    let mut line = if is_for_macos {
+        ld64_line::interpret(words)
+    } else {
+        ld_line::interpret(words)
+    };
     line.names_lld = style == Style::LldFlavor
         || options
             .device
@@ -35,7 +48,7 @@ pub fn parse(arguments: Vec<OsString>, mut options: Options) -> Result<Request, 
         arguments,
         line,
         options,
-        host_triple: None,
+        host_triple,
         wrapper: WrapperRequest::default(),
     })
 }

@@ -1,8 +1,8 @@
 //! Sections of a host object that concern devices.
 
 use super::ScanError;
-use super::coff;
 use super::containers::{container, offload_binary};
+use super::{coff, mach_o};
 use crate::device_input::DeviceInput;
 use bytes::Bytes;
 use goblin::container::{Container, Ctx, Endian};
@@ -125,18 +125,19 @@ impl HostObject {
     }
 }
 
-/// Whether the file is an ELF shared library or position-independent program.
+/// Whether the file is a shared library, or a position-independent program of ELF.
 pub fn is_shared_library(data: &[u8]) -> bool {
-    header(data).is_some_and(|header| header.e_type == ET_DYN)
+    mach_o::is_shared_library(data) || header(data).is_some_and(|header| header.e_type == ET_DYN)
 }
 
 /// Reads the section headers; `None` if `data` is neither a relocatable object for
-/// a 64-bit little-endian host, ELF or COFF, nor bitcode.
+/// a 64-bit little-endian host, ELF, COFF or Mach-O, nor bitcode.
 ///
 /// # Errors
 /// [`ScanError::Section`] when a section of device code lies outside the file,
-/// [`ScanError::HostBitcode`] for bitcode whose device code can't be read. Other
-/// damage is left for the host linker to report.
+/// [`ScanError::HostBitcode`] for bitcode whose device code can't be read,
+/// [`ScanError::MacBitcode`] and [`ScanError::Universal`] for what can't be linked.
+/// Other damage is left for the host linker to report.
 pub fn read(name: String, data: Bytes) -> Result<Option<HostObject>, ScanError> {
     if offlink_llvm::is_bitcode(&data) {
         return bitcode(name, data).map(Some);
@@ -144,6 +145,10 @@ pub fn read(name: String, data: Bytes) -> Result<Option<HostObject>, ScanError> 
     if coff::is_object(&data) {
         return coff::read(name, data);
     }
+    if mach_o::is_object(&data) {
+        return mach_o::read(name, data);
+    }
+    mach_o::refuse_universal(&name, &data)?;
     match header(&data) {
         Some(header) if header.e_type == ET_REL => sections_of(name, data, &header).map(Some),
         _ => Ok(None),
@@ -158,6 +163,9 @@ pub fn read_linked(name: String, data: Bytes) -> Result<Option<HostObject>, Scan
     if data.starts_with(b"MZ") {
         return Ok(coff::read_linked(name, data));
     }
+    if mach_o::is_mach_o(&data) {
+        return mach_o::read(name, data);
+    }
     match header(&data) {
         Some(header) if header.e_type != ET_REL => sections_of(name, data, &header).map(Some),
         _ => Ok(None),
@@ -166,6 +174,9 @@ pub fn read_linked(name: String, data: Bytes) -> Result<Option<HostObject>, Scan
 
 /// Device code and entries of bitcode are variables of known sections.
 fn bitcode(name: String, data: Bytes) -> Result<HostObject, ScanError> {
+    if mach_o::is_bitcode_with_entries(&data) {
+        return Err(ScanError::MacBitcode { origin: name });
+    }
     let module = if embeds_device_code(&data) {
         HostModule::read(&data, &entry::SECTIONS.map(|(name, _)| name)).map_err(|source| {
             ScanError::HostBitcode {
@@ -245,6 +256,9 @@ pub fn may_concern_devices(data: &[u8]) -> bool {
     if coff::is_object(data) {
         return may_concern(data);
     }
+    if mach_o::is_object(data) {
+        return mach_o::may_concern_devices(data);
+    }
     header(data)
         .filter(|header| header.e_type == ET_REL)
         .and_then(|header| names(&header, data))
@@ -255,7 +269,9 @@ pub fn may_concern_devices(data: &[u8]) -> bool {
 /// it byte for byte.
 fn embeds_device_code(bitcode: &[u8]) -> bool {
     let is_named = |name: &str| memchr::memmem::find(bitcode, name.as_bytes()).is_some();
-    is_named(SECTION_NAME) || entry::SECTIONS.iter().any(|(name, _)| is_named(name))
+    is_named(SECTION_NAME)
+        || is_named(mach_o::BITCODE_ENTRIES)
+        || entry::SECTIONS.iter().any(|(name, _)| is_named(name))
 }
 
 /// What the names of all sections of device code and of entries have in common.

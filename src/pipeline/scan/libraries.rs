@@ -11,6 +11,8 @@ pub struct Libraries<'a> {
     line: &'a LinkLine,
     /// The linker's own, behind those of the line.
     default_dirs: Vec<PathBuf>,
+    /// What the names of shared libraries, or of texts about them, end with.
+    shared: &'static [&'static str],
 }
 
 impl<'a> Libraries<'a> {
@@ -19,6 +21,11 @@ impl<'a> Libraries<'a> {
         Self {
             line,
             default_dirs: host.library_dirs(),
+            shared: if host.is_macos() {
+                &[".tbd", ".dylib", ".so"]
+            } else {
+                &[".so"]
+            },
         }
     }
 
@@ -28,7 +35,10 @@ impl<'a> Libraries<'a> {
         let candidates: Vec<OsString> = match crate::options::strip_prefix(name, ":") {
             Some(file) => vec![file.to_owned()],
             None if prefer_static => vec![file_name(name, ".a")],
-            None => vec![file_name(name, ".so"), file_name(name, ".a")],
+            None => {
+                let endings = self.shared.iter().chain(&[".a"]);
+                endings.map(|ending| file_name(name, ending)).collect()
+            }
         };
         self.dirs()
             .flat_map(|dir| candidates.iter().map(move |file| dir.join(file)))
@@ -56,7 +66,13 @@ impl<'a> Libraries<'a> {
     fn dirs(&self) -> impl Iterator<Item = PathBuf> {
         let sysroot = self.line.sysroot.as_deref();
         let named = self.line.search_dirs.iter();
-        let named = named.map(move |dir| below_sysroot(dir, sysroot));
+        // On macOS any directory can be below the sysroot, and is if it is there.
+        let below_root = move |dir: &PathBuf| {
+            let root = sysroot.filter(|_| self.line.is_for_macos && dir.is_absolute())?;
+            Some(below(root, dir)).filter(|dir| dir.is_dir())
+        };
+        let named =
+            named.map(move |dir| below_root(dir).unwrap_or_else(|| below_sysroot(dir, sysroot)));
         let defaults = self.default_dirs.iter().map(move |dir| match sysroot {
             Some(root) => below(root, dir),
             None => dir.clone(),

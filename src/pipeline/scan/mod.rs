@@ -8,6 +8,7 @@ pub mod contents;
 pub mod host_object;
 pub mod libraries;
 mod linker_script;
+pub mod mach_o;
 
 use super::host::Host;
 use crate::device_input::DeviceInput;
@@ -111,6 +112,36 @@ pub enum ScanError {
         /// What is wrong.
         source: hip_bundle::ParseError,
     },
+    /// Bitcode for macOS has entries that its linkers would drop.
+    #[error(
+        "'{origin}' is bitcode for macOS with offload entries, which linkers drop; compile it to \
+         an object, without -flto"
+    )]
+    MacBitcode {
+        /// The file or archive member.
+        origin: String,
+    },
+    /// An object asks for a library with device code, which the line does not name.
+    #[error(
+        "'{object}' asks for '{}' by itself, whose offload entries macOS's linkers drop; name the \
+         library on the line too",
+        library.display()
+    )]
+    AskedFor {
+        /// The object.
+        object: String,
+        /// The library.
+        library: PathBuf,
+    },
+    /// A universal file holds device code.
+    #[error(
+        "'{origin}' is a universal file with device code; take the part for the host out of it \
+         (lipo -thin) and link that"
+    )]
+    Universal {
+        /// The file.
+        origin: String,
+    },
     /// A section lies outside of its file.
     #[error("'{origin}' is damaged: its section {section} lies outside of the file")]
     Section {
@@ -155,6 +186,9 @@ pub fn scan(line: &LinkLine, images: &[ImageArgument], host: &Host) -> Result<Sc
         if let Some(path) = path.filter(|path| path.is_file()) {
             scanned.add_file(&path, input, &libraries, 0)?;
         }
+    }
+    if host.is_macos() {
+        scanned.check_libraries_asked_for(&libraries)?;
     }
     for image in images {
         scanned.items.push(Item::Device(device_code(image)?));
@@ -259,6 +293,42 @@ impl Scanned {
             Contents::Other => {}
         }
         Ok(())
+    }
+
+    /// Refuses libraries of device code that objects ask for but that the line does
+    /// not name: the linker would get them as they are.
+    fn check_libraries_asked_for(&self, libraries: &Libraries<'_>) -> Result<(), ScanError> {
+        for item in &self.items {
+            let Item::Object(object) = item else {
+                continue;
+            };
+            for name in mach_o::libraries_asked_for(&object.data) {
+                let Some(path) = libraries.find(name.as_ref(), false) else {
+                    continue;
+                };
+                let data = mapped_file::map(&path)?;
+                if !is_archive(&data) || self.has_archive(&path) {
+                    continue;
+                }
+                if Archive::open(&path, data)?.concerns_devices {
+                    return Err(ScanError::AskedFor {
+                        object: object.name.clone(),
+                        library: path,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the archive is one of the line's.
+    fn has_archive(&self, path: &Path) -> bool {
+        let real = path.canonicalize().unwrap_or_else(|_| path.into());
+        self.whole_archives.contains(&real)
+            || self
+                .items
+                .iter()
+                .any(|item| matches!(item, Item::Archive(archive) if archive.real_path() == real))
     }
 
     fn add_archive(&mut self, archive: Archive, input: &Input) -> Result<(), ScanError> {

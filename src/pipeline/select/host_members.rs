@@ -2,6 +2,7 @@
 
 use super::Members;
 use crate::mapped_file;
+use crate::pipeline::host::Host;
 use crate::pipeline::scan::archive::Archive;
 use crate::pipeline::scan::contents::Contents;
 use crate::pipeline::scan::host_object::HostObject;
@@ -15,8 +16,12 @@ use std::collections::{HashMap, HashSet};
 ///
 /// # Errors
 /// [`ScanError`] when a member that is taken is damaged.
-pub(super) fn find(scanned: &Scanned, request: &Request) -> Result<Members<HostObject>, ScanError> {
-    Resolver::new(request).resolve(scanned)
+pub(super) fn find(
+    scanned: &Scanned,
+    request: &Request,
+    host: &Host,
+) -> Result<Members<HostObject>, ScanError> {
+    Resolver::new(request, host).resolve(scanned)
 }
 
 /// Who defines a symbol first.
@@ -37,10 +42,14 @@ struct Resolver {
 
 impl Resolver {
     /// Starts with what is needed without any file saying so.
-    fn new(request: &Request) -> Self {
+    fn new(request: &Request, host: &Host) -> Self {
         let mut needed = request.line.required_symbols.clone();
         // A driver adds the start files, which need main, by itself.
-        if request.style == Style::Cc && request.line.output_kind == OutputKind::Executable {
+        let is_program = request.line.output_kind == OutputKind::Executable;
+        if host.is_macos() && is_program {
+            // Where a program starts unless -e names another symbol.
+            needed.push("_main".into());
+        } else if request.style == Style::Cc && is_program {
             needed.push("main".into());
         }
         Self {

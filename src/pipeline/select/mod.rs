@@ -15,6 +15,7 @@ use super::group::REGISTERED;
 use super::scan::host_object::HostObject;
 use super::scan::{Item, ScanError, Scanned};
 use crate::device_input::DeviceInput;
+use crate::pipeline::host::Host;
 use crate::request::Request;
 use offlink_bundle::entry::{self, Generation, OffloadEntry};
 use offlink_bundle::offload_binary::OffloadKind;
@@ -140,17 +141,17 @@ pub enum SelectError {
 ///
 /// # Errors
 /// [`SelectError`] when one of them is damaged, or their entries don't go together.
-pub fn select(scanned: &Scanned, request: &Request) -> Result<Selected, SelectError> {
+pub fn select(scanned: &Scanned, request: &Request, host: &Host) -> Result<Selected, SelectError> {
     if !scanned.items.iter().any(is_archive_of_concern) {
         return taken(scanned, &mut Members::new(), &mut Members::new());
     }
-    let mut host = host_members::find(scanned, request)?;
-    let certain = taken(scanned, &mut host.clone(), &mut Members::new())?;
-    let mut device = device_members::find(scanned, &certain.device, &host)?;
+    let mut members = host_members::find(scanned, request, host)?;
+    let certain = taken(scanned, &mut members.clone(), &mut Members::new())?;
+    let mut device = device_members::find(scanned, &certain.device, &members)?;
     if device.is_empty() {
         return Ok(certain);
     }
-    taken(scanned, &mut host, &mut device)
+    taken(scanned, &mut members, &mut device)
 }
 
 /// All that takes part, in the order of the line.

@@ -9,7 +9,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolSection};
 use super::generation::{COMMON_SECTION, word};
 use super::{Error, Form, OffloadEntry, SECTIONS, text};
 use crate::elf::string_at;
-use crate::host_object::{Platform, is_big_coff_object};
+use crate::host_object::{Format, Platform, is_big_coff_object};
 
 /// The name of the entries' section in a program: linkers cut it off after eight
 /// bytes (lld-link 22.1.8).
@@ -17,7 +17,8 @@ const LINKED_SECTION: &str = "llvm_off";
 
 /// Whether the file is a COFF object or a PE file rather than ELF.
 pub(super) fn is_coff(file: &[u8]) -> bool {
-    !file.starts_with(b"\x7fELF") && (is_linked(file) || Platform::of_file(file).is_some())
+    is_linked(file)
+        || Platform::of_file(file).is_some_and(|platform| platform.format() == Format::Coff)
 }
 
 /// Whether the file is a PE program or library.

@@ -6,6 +6,7 @@
 mod coff;
 mod generation;
 mod linked;
+mod mach_o;
 mod object;
 
 pub use generation::{Generation, SECTIONS};
@@ -58,9 +59,9 @@ pub enum Error {
     /// The file is not an ELF file, or a broken one.
     #[error(transparent)]
     Elf(#[from] ElfError),
-    /// The file is a broken COFF object or PE file.
+    /// The file is a broken COFF object, PE file or Mach-O file.
     #[error(transparent)]
-    Coff(#[from] ::object::read::Error),
+    Object(#[from] ::object::read::Error),
     /// The file is of another class or byte order, whose entries differ.
     #[error("offload entries are read from 64-bit little endian ELF files only")]
     NotElf64Le,
@@ -105,8 +106,8 @@ pub enum Error {
     },
 }
 
-/// Reads the offload entries of an ELF, COFF or PE file of any type, in file
-/// order.
+/// Reads the offload entries of an ELF, COFF, PE or Mach-O file of any type, in
+/// file order.
 ///
 /// # Errors
 /// As [`read_object`] and [`read_linked`].
@@ -117,6 +118,9 @@ pub fn read(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
     if coff::is_linked(file) {
         return coff::read_linked(file);
     }
+    if mach_o::is_mach_o(file) {
+        return mach_o::read(file);
+    }
     if Elf::parse(file)?.header.e_type == ET_REL {
         read_object(file)
     } else {
@@ -125,7 +129,7 @@ pub fn read(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
 }
 
 /// The sum of the sizes, in bytes, of the sections of offload entries in an ELF,
-/// COFF or PE file of any type; zero when it has none.
+/// COFF, PE or Mach-O file of any type; zero when it has none.
 ///
 /// What the linker made of these sections is as large as the sum over its
 /// inputs, unless it lost some.
@@ -135,6 +139,9 @@ pub fn read(file: &[u8]) -> Result<Vec<OffloadEntry>, Error> {
 pub fn entries_size(file: &[u8]) -> Result<u64, Error> {
     if coff::is_coff(file) {
         return coff::entries_size(file);
+    }
+    if mach_o::is_mach_o(file) {
+        return mach_o::entries_size(file);
     }
     let elf = Elf::parse(file)?;
     if elf.sections.is_empty() {

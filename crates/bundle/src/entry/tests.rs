@@ -63,7 +63,22 @@ fn reads_files_of_windows() {
     for file in [object, library] {
         assert_eq!(entries_size(file).unwrap(), 112);
     }
-    assert!(matches!(read_object(library), Err(Error::Coff(_))));
+    assert!(matches!(read_object(library), Err(Error::Object(_))));
+}
+
+/// Names are reached by relocations against symbols (arm64) and sections (x86-64),
+/// by addresses (macOS 11) and by links of chains (13).
+#[test]
+fn reads_files_of_macos() {
+    for file in [
+        fixture!("entries-arm64.mach"),
+        fixture!("entries-x86_64.mach"),
+        fixture!("linked-11.0.dylib"),
+        fixture!("linked-13.0.dylib"),
+    ] {
+        assert_eq!(read(file).unwrap(), alpha_and_beta());
+        assert_eq!(entries_size(file).unwrap(), 112);
+    }
 }
 
 #[test]
@@ -257,8 +272,12 @@ fn no_input_makes_the_readers_panic() {
         fixture!("linked.dll"),
         fixture!("target-19.o"),
         fixture!("linked-pie-20"),
+        fixture!("entries-arm64.mach"),
+        fixture!("entries-x86_64.mach"),
+        fixture!("linked-13.0.dylib"),
     ] {
         let read_all = |bytes: &[u8]| {
+            let _ = read(bytes);
             let _ = read_object(bytes);
             let _ = read_linked(bytes);
             let _ = entries_size(bytes);

@@ -13,6 +13,7 @@ use crate::offload_binary::OffloadKind;
 /// NVIDIA's own fatbinary asks for 8.
 const PLACE: Place = Place {
     section: ".nv_fatbin",
+    mach_o_section: "__NV_CUDA,__nv_fatbin",
     alignment: 16,
     symbol: "offlink_cuda_fatbin",
 };

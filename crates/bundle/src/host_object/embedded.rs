@@ -13,6 +13,8 @@ use super::{Error, HostTarget, entries, template};
 pub(super) struct Place {
     /// The section, which holds nothing else.
     pub(super) section: &'static str,
+    /// Segment and section where objects are Mach-O.
+    pub(super) mach_o_section: &'static str,
     /// Its alignment in bytes.
     pub(super) alignment: u64,
     /// The name by which the code refers to the first byte.
@@ -24,6 +26,7 @@ impl Place {
     pub(super) fn blob(&self) -> Blob<'static> {
         Blob {
             section: self.section,
+            mach_o_section: self.mach_o_section,
             elf_type: "progbits",
             alignment: self.alignment,
             symbol: self.symbol,

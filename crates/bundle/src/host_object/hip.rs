@@ -14,6 +14,7 @@ use crate::offload_binary::OffloadKind;
 /// `-fgpu-rdc`).
 const PLACE: Place = Place {
     section: ".hip_fatbin",
+    mach_o_section: "__HIP,__hip_fatbin",
     alignment: 4096,
     symbol: "offlink_hip_bundle",
 };

@@ -27,6 +27,10 @@ const DEVICE_IMAGE_SIZE: u64 = 32;
 /// Where the images are in relocatable output, as LLVM 22.1.8 has it.
 pub const RELOCATABLE_SECTION: &str = ".llvm.offloading.relocatable";
 
+/// Where the images are on macOS: LLVM has no name for it (22.1.8), and drops
+/// what is in segment `__LLVM`.
+pub(super) const MACH_O_SECTION: &str = "__TEXT,__llvm_offload";
+
 /// Writes the object that registers `images` with libomptarget to `out`.
 ///
 /// Each image is embedded as an offload binary of version 1 in an allocated
@@ -195,6 +199,7 @@ fn source_with(
     }
     let blob = Blob {
         section,
+        mach_o_section: MACH_O_SECTION,
         elf_type,
         alignment: offload_binary::ALIGNMENT as u64,
         symbol: "offlink_openmp_images",

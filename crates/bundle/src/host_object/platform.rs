@@ -1,6 +1,7 @@
 //! The hosts that a compiler makes registration objects for.
 
 use goblin::elf::header::{EM_AARCH64, EM_PPC64, EM_RISCV, EM_X86_64};
+use goblin::mach::constants::cputype::{CPU_SUBTYPE_ARM64_E, CPU_TYPE_ARM64, CPU_TYPE_X86_64};
 use goblin::pe::header::{COFF_MACHINE_ARM64, COFF_MACHINE_X86_64};
 
 use super::UnsupportedHost;
@@ -29,7 +30,13 @@ pub enum Format {
     Elf,
     /// Of Windows.
     Coff,
+    /// Of macOS.
+    MachO,
 }
+
+/// What 64-bit little-endian Mach-O files start with (`MH_MAGIC_64` in Apple's
+/// `mach-o/loader.h`).
+const MACH_O_MAGIC: [u8; 4] = [0xcf, 0xfa, 0xed, 0xfe];
 
 const fn platform(architecture: Architecture, format: Format) -> Platform {
     Platform {
@@ -39,7 +46,7 @@ const fn platform(architecture: Architecture, format: Format) -> Platform {
 }
 
 /// All platforms, each with its triple as clang normalises it.
-const ALL: [(Platform, &str); 6] = [
+const ALL: [(Platform, &str); 8] = [
     (
         platform(Architecture::X86_64, Format::Elf),
         "x86_64-unknown-linux-gnu",
@@ -64,11 +71,19 @@ const ALL: [(Platform, &str); 6] = [
         platform(Architecture::Aarch64, Format::Coff),
         "aarch64-pc-windows-msvc",
     ),
+    (
+        platform(Architecture::X86_64, Format::MachO),
+        "x86_64-apple-macosx",
+    ),
+    (
+        platform(Architecture::Aarch64, Format::MachO),
+        "arm64-apple-macosx",
+    ),
 ];
 
 impl Platform {
     /// The platform that a target triple names. Of a Linux triple neither the
-    /// vendor nor the C library matters.
+    /// vendor nor the C library matters, of a macOS triple not the version.
     ///
     /// # Errors
     /// [`UnsupportedHost`], which names the supported hosts.
@@ -91,6 +106,7 @@ impl Platform {
         let format = match () {
             () if has("linux") && !system.ends_with("32") => Format::Elf,
             () if has("windows") && has("msvc") => Format::Coff,
+            () if has("apple") && (has("macos") || has("darwin")) => Format::MachO,
             () => return Err(unsupported()),
         };
         let found = platform(architecture, format);
@@ -100,7 +116,7 @@ impl Platform {
 
     /// The platform whose linker takes this relocatable object, program or
     /// library, by its header; `None` for other files and other hosts. For an ELF
-    /// file that is Linux.
+    /// file that is Linux, for a Mach-O file macOS.
     pub fn of_file(data: &[u8]) -> Option<Platform> {
         let half = |at: usize| Some(u16::from_le_bytes(*data.get(at..)?.first_chunk()?));
         let (architecture, format) = if data.starts_with(b"\x7fELF\x02\x01") {
@@ -112,6 +128,16 @@ impl Platform {
                 _ => return None,
             };
             (architecture, Format::Elf)
+        } else if data.starts_with(&MACH_O_MAGIC) {
+            let word = |at: usize| Some(u32::from_le_bytes(*data.get(at..)?.first_chunk()?));
+            // The high byte of the subtype holds flags; pointers of arm64e are signed.
+            let architecture = match (word(4)?, word(8)? & 0xff_ffff) {
+                (CPU_TYPE_X86_64, _) => Architecture::X86_64,
+                (CPU_TYPE_ARM64, CPU_SUBTYPE_ARM64_E) => return None,
+                (CPU_TYPE_ARM64, _) => Architecture::Aarch64,
+                _ => return None,
+            };
+            (architecture, Format::MachO)
         } else {
             // An object of Windows has no magic number before its machine.
             let machine = if is_big_coff_object(data) { 6 } else { 0 };
@@ -157,7 +183,7 @@ impl Platform {
             flags.extend(ELF_FLAGS);
         }
         match self.architecture {
-            Architecture::X86_64 => flags.extend(X86_64_FLAGS),
+            Architecture::X86_64 if self.format != Format::MachO => flags.extend(X86_64_FLAGS),
             Architecture::Aarch64 if self.format == Format::Elf => {
                 flags.push("-mbranch-protection=standard");
             }
@@ -195,6 +221,9 @@ mod tests {
             ("ppc64le-linux-gnu", "powerpc64le-unknown-linux-gnu"),
             ("x86_64-pc-windows-msvc19.33.0", "x86_64-pc-windows-msvc"),
             ("arm64-pc-windows-msvc", "aarch64-pc-windows-msvc"),
+            ("aarch64-apple-darwin", "arm64-apple-macosx"),
+            ("arm64-apple-macosx14.0.0", "arm64-apple-macosx"),
+            ("x86_64-apple-darwin23", "x86_64-apple-macosx"),
         ] {
             let platform = Platform::from_triple(spelling);
             assert_eq!(platform.map(Platform::triple), Ok(triple), "{spelling}");
@@ -209,7 +238,9 @@ mod tests {
             "aarch64-linux-gnu_ilp32",
             "x86_64-pc-windows-gnu",
             "x86_64-unknown-freebsd",
-            "arm64-apple-macosx14.0.0",
+            "arm64-apple-ios17.0.0",
+            "arm64e-apple-macosx14.0.0",
+            "powerpc64le-apple-macosx",
         ] {
             let error = Platform::from_triple(triple).unwrap_err();
             assert!(
@@ -238,5 +269,12 @@ mod tests {
         assert_eq!(big, Some("x86_64-pc-windows-msvc"));
         assert_eq!(coff(b"\0\0\xff\xff\0\0\x64\x86"), None, "an import");
         assert_eq!(coff(b"!<arch>\n"), None);
+        let mach_o = |header: &[u8]| Platform::of_file(header).map(Platform::triple);
+        let arm64 = b"\xcf\xfa\xed\xfe\x0c\0\0\x01\0\0\0\0";
+        assert_eq!(mach_o(arm64), Some("arm64-apple-macosx"));
+        let arm64e = b"\xcf\xfa\xed\xfe\x0c\0\0\x01\x02\0\0\x80";
+        assert_eq!(mach_o(arm64e), None);
+        let x86_64 = b"\xcf\xfa\xed\xfe\x07\0\0\x01\x03\0\0\0";
+        assert_eq!(mach_o(x86_64), Some("x86_64-apple-macosx"));
     }
 }

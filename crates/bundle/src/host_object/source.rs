@@ -1,5 +1,5 @@
 //! Registration objects as C source, for hosts without embedded code: one file
-//! that gcc and clang turn into the object, for ELF and COFF alike.
+//! that gcc and clang turn into the object, for ELF, COFF and Mach-O alike.
 //!
 //! The images are not in the source; the assembler takes them from a file.
 
@@ -24,6 +24,8 @@ const INCLUDE: &str = "#include \"entry.h\"\n";
 /// Where the contents of a file go.
 pub(super) struct Blob<'a> {
     pub(super) section: &'a str,
+    /// Segment and section where objects are Mach-O.
+    pub(super) mach_o_section: &'a str,
     /// The type of the section, as in assembly: a name or a number.
     pub(super) elf_type: &'a str,
     /// In bytes, a power of two.
@@ -48,11 +50,17 @@ pub(super) fn whole(
             ".popsection",
         ),
         Format::Coff => (format!(".section {},\"dr\"", blob.section), ".text"),
+        Format::MachO => (format!(".section {}", blob.mach_o_section), ".text"),
+    };
+    // What C names have in front of them in symbol tables.
+    let prefix = match platform.format {
+        Format::MachO => "_",
+        Format::Elf | Format::Coff => "",
     };
     let lines = [
         section,
         format!(".p2align {}", blob.alignment.trailing_zeros()),
-        format!("{}:", blob.symbol),
+        format!("{prefix}{}:", blob.symbol),
         format!(".incbin \"{}\"", escaped(file.as_os_str().as_bytes())),
         end.to_owned(),
     ];
@@ -108,7 +116,11 @@ mod tests {
 
     #[test]
     fn the_source_needs_no_other_file() {
-        for triple in ["riscv64-linux-gnu", "x86_64-pc-windows-msvc"] {
+        for triple in [
+            "riscv64-linux-gnu",
+            "x86_64-pc-windows-msvc",
+            "arm64-apple-macosx",
+        ] {
             let platform = Platform::from_triple(triple).unwrap();
             let file = Path::new("images");
             for source in [

@@ -11,6 +11,12 @@ struct entry {
   void *auxiliary;
 };
 
+#ifdef __APPLE__
+#define ENTRIES "__LLVM,offload_entries"
+#else
+#define ENTRIES "llvm_offload_entries"
+#endif
+
 static char kernel;
 static int variable;
 
@@ -21,7 +27,7 @@ static int hidden(int a) { return a; }
 int (*use)(int) = hidden;
 #endif
 
-__attribute__((section("llvm_offload_entries"), used, aligned(8))) static struct entry
+__attribute__((section(ENTRIES), used, aligned(8))) static struct entry
     kernel_entry = {0, 1, 1, 0, &kernel, "alpha", 0, 0, 0};
-__attribute__((section("llvm_offload_entries"), used, aligned(8))) static struct entry
+__attribute__((section(ENTRIES), used, aligned(8))) static struct entry
     variable_entry = {0, 1, 1, 16, &variable, "beta", sizeof variable, 7, 0};

@@ -6,7 +6,7 @@ mod device_argument;
 mod product;
 
 use super::{cc::is_lld, ld, lld_link};
-use crate::cli::{Command, UsageError, help};
+use crate::cli::{Command, UsageError, help, ld64_line};
 use crate::device_setting::{Change, DeviceSetting};
 use crate::options::{Choice, Emit, Options, split_once, strip_prefix};
 use crate::request::Request;
@@ -112,6 +112,7 @@ pub fn parse(arguments: Vec<OsString>, options: Options) -> Result<Command, Usag
         product: product::Asked::default(),
         granularity: TIME_TRACE_GRANULARITY,
     };
+    let is_for_macos = ld64_line::is_one(&arguments);
     let mut line = Vec::with_capacity(arguments.len());
     let mut rest = arguments.into_iter();
     while let Some(argument) = rest.next() {
@@ -122,6 +123,9 @@ pub fn parse(arguments: Vec<OsString>, options: Options) -> Result<Command, Usag
         match meaning {
             Meaning::Version => return Ok(Command::Print(help::version())),
             Meaning::Help => return Ok(Command::Print(help::text())),
+            // clang's lines for macOS have it for the host linker; LLVM's wrapper takes it
+            // for devices none the less (22.1.8).
+            Meaning::Mllvm if is_for_macos => line.push(argument),
             Meaning::Mllvm | Meaning::ImageOutput => {
                 let next = rest.next().ok_or_else(|| UsageError::NoArgument {
                     option: argument.to_string_lossy().into_owned(),
@@ -266,7 +270,7 @@ impl Reader {
         self.wrapper.product = self.product.check(&request.arguments)?;
         let host_linker = request.options.device.tools.host_linker.as_deref();
         request.line.names_lld |= host_linker.is_some_and(is_lld);
-        request.host_triple = self.host_triple;
+        request.host_triple = self.host_triple.or(request.host_triple);
         request.wrapper = self.wrapper;
         Ok(Command::Link(Box::new(request)))
     }

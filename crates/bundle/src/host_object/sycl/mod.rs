@@ -9,7 +9,7 @@ use std::path::Path;
 use goblin::elf::section_header::SHT_PROGBITS;
 
 use super::embedded_images::{self, NameAndType};
-use super::openmp::RELOCATABLE_SECTION;
+use super::openmp::{MACH_O_SECTION, RELOCATABLE_SECTION};
 use super::source::{self, Blob};
 use super::{Error, HostTarget, Platform};
 use crate::entry::Generation;
@@ -109,6 +109,7 @@ fn source_with(
     };
     let blob = Blob {
         section,
+        mach_o_section: MACH_O_SECTION,
         elf_type,
         alignment: offload_binary::ALIGNMENT as u64,
         symbol: "offlink_sycl_images",
