@@ -104,6 +104,12 @@ pub struct ToolPaths {
     pub lld: Option<PathBuf>,
     /// spirv-link, for several SPIR-V modules.
     pub spirv_link: Option<PathBuf>,
+    /// libdevice, NVIDIA's mathematical functions as bitcode.
+    pub libdevice: Option<PathBuf>,
+    /// The folder of ROCm's device libraries.
+    pub rocm_device_libs: Option<PathBuf>,
+    /// A ROCm installation, in whose `amdgcn/bitcode` these lie.
+    pub rocm: Option<PathBuf>,
     /// A CUDA installation, in whose `bin` ptxas and nvlink lie.
     pub cuda: Option<PathBuf>,
     /// The system's linker or compiler driver.

@@ -107,6 +107,20 @@ pub(super) const TABLE: &[OwnOption] = &[
         apply: |options, value| path(&mut options.device.tools.spirv_link, value),
     },
     OwnOption {
+        name: "libdevice",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_LIBDEVICE"),
+        help: "the libdevice (libdevice.10.bc) to use for NVIDIA targets",
+        apply: |options, value| path(&mut options.device.tools.libdevice, value),
+    },
+    OwnOption {
+        name: "rocm-device-libs",
+        hint: Some("DIR"),
+        variable: Some("OFFLINK_ROCM_DEVICE_LIBS"),
+        help: "the folder of ROCm's device libraries (ocml.bc ...) to use for AMD targets",
+        apply: |options, value| path(&mut options.device.tools.rocm_device_libs, value),
+    },
+    OwnOption {
         name: "host-linker",
         hint: Some("PATH"),
         variable: Some("OFFLINK_HOST_LINKER"),

@@ -53,6 +53,26 @@ impl Search {
         self.finish()
     }
 
+    /// The file is the named one and no other.
+    pub(super) fn only_file(mut self, path: &Path) -> Result<PathBuf, NotFound> {
+        if path.is_file() {
+            return Ok(path.into());
+        }
+        self.looked.push(format!(
+            "'{}', which is named but is no file",
+            path.display()
+        ));
+        self.finish().map(|tool| tool.path)
+    }
+
+    /// Looks for the file `name`, which is no program, in `dir`.
+    pub(super) fn file(&mut self, dir: &Path, name: &str) {
+        if self.found.is_none() {
+            self.found = Some(dir.join(name)).filter(|path| path.is_file());
+            self.looked.push(dir.display().to_string());
+        }
+    }
+
     /// As [`Self::only`], but a bare name is one for PATH, as in cargo's settings.
     pub(super) fn named(mut self, path: &Path) -> Result<Tool, NotFound> {
         if path.components().count() > 1 {

@@ -5,6 +5,7 @@
 //! process is started, so a device link can be planned before it runs.
 #![forbid(unsafe_code)]
 
+pub mod device_libs;
 pub mod lld;
 pub mod processor;
 pub mod target_id;

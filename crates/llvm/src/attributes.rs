@@ -9,6 +9,8 @@ use crate::options::Options;
 
 const CPU: &str = "target-cpu";
 const FEATURES: &str = "target-features";
+const DENORMALS: &str = "denormal-fp-math";
+const DENORMALS_F32: &str = "denormal-fp-math-f32";
 
 /// The highest NN of the `+ptxNN` features that functions of `module` ask for.
 pub(crate) fn declared_ptx(module: &Module<'_>) -> Option<u32> {
@@ -50,6 +52,74 @@ pub(crate) fn retarget(module: &Module<'_>, options: &Options) {
                         .filter(|list| !list.is_empty())
                         .map(String::as_str),
                 );
+            }
+        }
+    }
+}
+
+/// What all functions that a module defines say alike. Functions of device libraries say it too once they are
+/// linked: LLVM inlines no function into one that treats denormal numbers otherwise, and a GPU's waves have one
+/// size.
+pub(crate) struct Shared {
+    features: Option<String>,
+    /// For each attribute about denormal numbers the one value, which may be none.
+    denormals: [(&'static str, Option<Option<String>>); 2],
+}
+
+impl Shared {
+    /// Of the functions that `module` defines.
+    pub(crate) fn of(module: &Module<'_>) -> Self {
+        let one = |key: &str| {
+            let mut values = ir::globals(module)
+                .into_iter()
+                .filter(|global| global.is_function() && !global.is_declaration())
+                .map(|function| function.attribute(key));
+            let first = values.next()?;
+            values.all(|value| value == first).then_some(first)
+        };
+        Self {
+            features: one(FEATURES).flatten(),
+            denormals: [DENORMALS, DENORMALS_F32].map(|key| (key, one(key))),
+        }
+    }
+
+    /// The target features, if all functions have the same.
+    pub(crate) fn features(&self) -> Option<&str> {
+        self.features.as_deref()
+    }
+
+    /// Whether denormal numbers of single precision become zero; without an attribute for these alone, the one for
+    /// all types counts (LLVM's language reference).
+    pub(crate) fn flushes_denormals(&self) -> bool {
+        let [all, single] = &self.denormals;
+        let value = |(_, value): &(_, Option<Option<String>>)| value.clone().flatten();
+        value(single).or_else(|| value(all)).is_some_and(|mode| {
+            mode.starts_with("preserve-sign") || mode.starts_with("positive-zero")
+        })
+    }
+
+    /// Brings the functions of a library in line. Where the code itself is of two minds, the library stays as it is.
+    pub(crate) fn impose(&self, library: &Module<'_>, options: &Options) {
+        let is_amd = options.triple.starts_with("amdgcn");
+        for function in ir::globals(library) {
+            if is_amd {
+                let own = function.attribute(FEATURES);
+                let features = [own.as_deref(), self.features()]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(",");
+                let features = Some(features).filter(|features| !features.is_empty());
+                function.set_attribute(CPU, Some(&options.cpu));
+                function.set_attribute(FEATURES, features.as_deref());
+            } else {
+                function.set_attribute(CPU, None);
+                function.set_attribute(FEATURES, None);
+            }
+            for (key, value) in &self.denormals {
+                if let Some(value) = value {
+                    function.set_attribute(key, value.as_deref());
+                }
             }
         }
     }

@@ -42,6 +42,11 @@ pub(crate) fn adopt(machine: &TargetMachine, module: &Module<'_>) {
     module.set_data_layout(&machine.get_target_data().get_data_layout());
 }
 
+/// Takes out what nothing in the internalised module needs.
+pub(crate) fn drop_dead_code(machine: &TargetMachine, module: &Module<'_>) -> Result<(), String> {
+    run(machine, module, c"globaldce")
+}
+
 /// Runs the passes for the level over the linked and internalised module.
 pub(crate) fn optimise(
     machine: &TargetMachine,
@@ -49,6 +54,10 @@ pub(crate) fn optimise(
     level: OptLevel,
 ) -> Result<(), String> {
     let passes = CString::new(pipeline(module, level)).map_err(|error| error.to_string())?;
+    run(machine, module, &passes)
+}
+
+fn run(machine: &TargetMachine, module: &Module<'_>, passes: &CStr) -> Result<(), String> {
     // SAFETY: module and machine are alive; the options are freed after their only use, and so is the message.
     unsafe {
         let options = LLVMCreatePassBuilderOptions();

@@ -119,8 +119,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "-foptimization-record",
     "-w",
     "-W",
-    // Where clang looks for device libraries, of which offlink adds none.
-    "--rocm-path=",
+    // Where clang looks for HIP's headers.
     "--hip-path=",
     "-nogpulib",
     "-nogpuinc",
@@ -143,6 +142,14 @@ fn compiler_argument(text: &str, options: &mut Options) -> Result<Option<Change>
     }
     if let Some(path) = text.strip_prefix("--cuda-path=") {
         options.device.tools.cuda = Some(path.into());
+        return Ok(None);
+    }
+    if let Some(path) = text.strip_prefix("--rocm-path=") {
+        options.device.tools.rocm = Some(path.into());
+        return Ok(None);
+    }
+    if let Some(path) = text.strip_prefix("--rocm-device-lib-path=") {
+        options.device.tools.rocm_device_libs = Some(path.into());
         return Ok(None);
     }
     if let Some(words) = text.strip_prefix("-Wl,") {
