@@ -19,6 +19,9 @@ pub struct Options {
     pub images: Vec<ImageArgument>,
     /// How device code is linked.
     pub device: DeviceOptions,
+    /// Libraries of device code, of which the link takes what its device code
+    /// needs.
+    pub device_libs: Vec<DeviceLib>,
     /// What differs between device links.
     pub device_settings: Vec<DeviceSetting>,
     /// Options for LLVM itself, such as `-inline-threshold=10`.
@@ -39,6 +42,21 @@ pub struct Options {
     pub dry_run: bool,
     /// Show details of errors.
     pub verbose: bool,
+}
+
+/// A library of device code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceLib {
+    /// A file: an archive or bitcode.
+    File(PathBuf),
+    /// `-l` for the device linker. clang names its libraries whether they are
+    /// there and needed or not, so one that isn't there is passed over.
+    Named {
+        /// The only triple that it is for.
+        triple: Option<String>,
+        /// The name without `-l`.
+        name: String,
+    },
 }
 
 /// Which containers hold their images compressed.
@@ -272,7 +290,7 @@ mod tests {
         for own in TABLE {
             let argument = match own.hint {
                 None => format!("--offlink-{}", own.name),
-                Some("PATH" | "DIR") => format!("--offlink-{}=x", own.name),
+                Some("PATH" | "FILE" | "DIR") => format!("--offlink-{}=x", own.name),
                 Some("N") => format!("--offlink-{}=3", own.name),
                 Some("0|1|2|3") => format!("--offlink-{}=1", own.name),
                 Some("22|24") => format!("--offlink-{}=24", own.name),

@@ -1,7 +1,7 @@
 //! The table of offlink's own options: each with its value, its environment
 //! variable, its line of help and its effect.
 
-use super::{Emit, Options};
+use super::{DeviceLib, Emit, Options};
 use crate::image_argument::ImageArgumentError;
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -31,6 +31,16 @@ pub(super) const TABLE: &[OwnOption] = &[
         apply: |options, value| {
             options.images.push(value.to_string_lossy().parse()?);
             Ok(true)
+        },
+    },
+    OwnOption {
+        name: "device-lib",
+        hint: Some("FILE"),
+        variable: None,
+        help: "a library of device code (archive or bitcode), such as libompdevice.a; may be repeated",
+        apply: |options, value| {
+            options.device_libs.push(DeviceLib::File(value.into()));
+            Ok(!value.is_empty())
         },
     },
     OwnOption {

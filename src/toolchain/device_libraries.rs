@@ -68,14 +68,13 @@ impl DeviceLibraries {
              OFFLINK_ROCM_DEVICE_LIBS, or install ROCm's rocm-device-libs",
         );
         if let Some(dir) = &self.named.rocm_device_libs {
-            return search
-                .only_file(&dir.join(FILE))
-                .map(|file| file.with_file_name(""));
+            return search.only_file(&dir.join(FILE)).map(|_| dir.clone());
         }
         for dir in rocm_dirs(self.named.rocm.as_deref()) {
             search.file(&dir, FILE);
         }
-        search.finish().map(|found| found.path.with_file_name(""))
+        let found = search.finish()?.path;
+        Ok(found.parent().map_or_else(PathBuf::new, Path::to_owned))
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::cli::UsageError;
 use crate::device_setting::{Change, DeviceSetting};
-use crate::options::Options;
+use crate::options::{DeviceLib, Options};
 use crate::wrapper_request::{DeviceArgument, WrapperRequest};
 use std::ffi::OsStr;
 
@@ -81,7 +81,13 @@ pub(super) fn apply(wrapper: &WrapperRequest, options: &mut Options) -> Result<(
         set(argument, change, options);
     }
     for argument in &wrapper.device_linker {
-        if let Some(change) = linker_argument(&argument.value.to_string_lossy(), options) {
+        let text = argument.value.to_string_lossy();
+        if let Some(name) = device_library(&text) {
+            options.device_libs.push(DeviceLib::Named {
+                triple: argument.triple.clone(),
+                name: name.into(),
+            });
+        } else if let Some(change) = linker_argument(&text, options) {
             set(argument, change, options);
         }
     }
@@ -187,10 +193,17 @@ fn linker_argument(text: &str, options: &mut Options) -> Option<Change> {
     }
 }
 
-/// Device runtimes that clang names whether they are needed or not. If one is,
-/// a symbol stays undefined, and the link fails and says which.
+/// The name of a device library that clang asks for whether it is needed or not.
+fn device_library(text: &str) -> Option<&str> {
+    let name = text.strip_prefix("-l")?;
+    matches!(name, "ompdevice" | "c" | "m").then_some(name)
+}
+
+/// Device runtimes that clang names and offlink does not link, or not at this
+/// place. If one is needed, a symbol stays undefined, and the link fails and says
+/// which.
 fn is_device_library(text: &str) -> bool {
-    matches!(text, "-lompdevice" | "-lc" | "-lm") || text.starts_with("-lclang_rt.")
+    device_library(text).is_some() || text.starts_with("-lclang_rt.")
 }
 
 /// What clang 22 sends with `-foffload-lto=thin`: options of the passes by which
