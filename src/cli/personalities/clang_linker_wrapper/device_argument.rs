@@ -280,6 +280,26 @@ mod tests {
     }
 
     #[test]
+    fn device_libraries_are_found_later() {
+        let options = applied(
+            &["--rocm-path=/rocm", "--rocm-device-lib-path=/libs"],
+            &["amdgcn-amd-amdhsa=-lompdevice", "-lm"],
+        )
+        .unwrap();
+        assert_eq!(options.device.tools.rocm, Some("/rocm".into()));
+        assert_eq!(options.device.tools.rocm_device_libs, Some("/libs".into()));
+        let named = |triple: Option<&str>, name: &str| DeviceLib::Named {
+            triple: triple.map(str::to_owned),
+            name: name.into(),
+        };
+        let wanted = [
+            named(Some("amdgcn-amd-amdhsa"), "ompdevice"),
+            named(None, "m"),
+        ];
+        assert_eq!(options.device_libs, wanted);
+    }
+
+    #[test]
     fn the_rest_is_for_the_linker_or_refused() {
         let options = applied(&[], &["-z", "now", "-lompdevice"]).unwrap();
         assert_eq!(
