@@ -41,17 +41,8 @@ pub(crate) fn retarget(module: &Module<'_>, options: &Options) {
                 features = features.map(|features| choices(&features));
             }
             if let Some(features) = features {
-                let features = [features.as_str(), options.features.as_str()]
-                    .into_iter()
-                    .filter(|list| !list.is_empty())
-                    .collect::<Vec<_>>()
-                    .join(",");
-                function.set_attribute(
-                    FEATURES,
-                    Some(&features)
-                        .filter(|list| !list.is_empty())
-                        .map(String::as_str),
-                );
+                let features = joined([&features, &options.features]);
+                function.set_attribute(FEATURES, features.as_deref());
             }
         }
     }
@@ -61,7 +52,8 @@ pub(crate) fn retarget(module: &Module<'_>, options: &Options) {
 /// linked: LLVM inlines no function into one that treats denormal numbers otherwise, and a GPU's waves have one
 /// size.
 pub(crate) struct Shared {
-    features: Option<String>,
+    /// The target features that each function has, in the first one's order.
+    features: String,
     /// For each attribute about denormal numbers the one value, which may be none.
     denormals: [(&'static str, Option<Option<String>>); 2],
 }
@@ -69,23 +61,29 @@ pub(crate) struct Shared {
 impl Shared {
     /// Of the functions that `module` defines.
     pub(crate) fn of(module: &Module<'_>) -> Self {
+        let functions: Vec<_> = ir::globals(module)
+            .into_iter()
+            .filter(|global| global.is_function() && !global.is_declaration())
+            .collect();
         let one = |key: &str| {
-            let mut values = ir::globals(module)
-                .into_iter()
-                .filter(|global| global.is_function() && !global.is_declaration())
-                .map(|function| function.attribute(key));
+            let mut values = functions.iter().map(|function| function.attribute(key));
             let first = values.next()?;
             values.all(|value| value == first).then_some(first)
         };
+        let features = functions
+            .iter()
+            .map(|function| function.attribute(FEATURES).unwrap_or_default())
+            .reduce(|shared, own| in_both(&shared, &own))
+            .unwrap_or_default();
         Self {
-            features: one(FEATURES).flatten(),
+            features,
             denormals: [DENORMALS, DENORMALS_F32].map(|key| (key, one(key))),
         }
     }
 
-    /// The target features, if all functions have the same.
-    pub(crate) fn features(&self) -> Option<&str> {
-        self.features.as_deref()
+    /// The target features that all functions have, in LLVM's notation.
+    pub(crate) fn features(&self) -> &str {
+        &self.features
     }
 
     /// Whether denormal numbers of single precision become zero; without an attribute for these alone, the one for
@@ -103,13 +101,8 @@ impl Shared {
         let is_amd = options.triple.starts_with("amdgcn");
         for function in ir::globals(library) {
             if is_amd {
-                let own = function.attribute(FEATURES);
-                let features = [own.as_deref(), self.features()]
-                    .into_iter()
-                    .flatten()
-                    .collect::<Vec<_>>()
-                    .join(",");
-                let features = Some(features).filter(|features| !features.is_empty());
+                let own = function.attribute(FEATURES).unwrap_or_default();
+                let features = joined([&own, &self.features]);
                 function.set_attribute(CPU, Some(&options.cpu));
                 function.set_attribute(FEATURES, features.as_deref());
             } else {
@@ -130,6 +123,19 @@ fn highest_ptx(features: &str) -> Option<u32> {
         .split(',')
         .filter_map(|feature| feature.strip_prefix("+ptx")?.parse().ok())
         .max()
+}
+
+/// Two lists of features as one, of which the later entries win; `None` if both are empty.
+fn joined(lists: [&str; 2]) -> Option<String> {
+    let lists: Vec<&str> = lists.into_iter().filter(|list| !list.is_empty()).collect();
+    (!lists.is_empty()).then(|| lists.join(","))
+}
+
+/// The features of the first list that the second has too.
+fn in_both(first: &str, second: &str) -> String {
+    let second: Vec<&str> = second.split(',').collect();
+    let shared = first.split(',').filter(|feature| second.contains(feature));
+    shared.collect::<Vec<_>>().join(",")
 }
 
 /// Of AMDGPU features those that a compiler chooses for a GPU rather than takes from it.
@@ -157,6 +163,20 @@ mod tests {
         assert_eq!(highest_ptx("+sm_90"), None);
         assert_eq!(highest_ptx("+ptx"), None);
         assert_eq!(highest_ptx("+ptx99999999999"), None);
+    }
+
+    #[test]
+    fn shared_features_keep_their_order() {
+        assert_eq!(
+            in_both(
+                "+dpp,+wavefrontsize64,+new",
+                "+old,+wavefrontsize64,-new,+dpp"
+            ),
+            "+dpp,+wavefrontsize64"
+        );
+        assert_eq!(in_both("+dpp", ""), "");
+        assert_eq!(joined(["+dpp", ""]).as_deref(), Some("+dpp"));
+        assert_eq!(joined(["", ""]), None);
     }
 
     #[test]

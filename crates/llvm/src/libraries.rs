@@ -27,7 +27,7 @@ use crate::undefined::{self, Undefined};
 pub struct Wants {
     /// What code that is in use refers to and no module defines, sorted by name; never empty.
     pub undefined: Vec<Undefined>,
-    /// The `target-features` on which all functions agree, in LLVM's notation; empty where they don't.
+    /// The `target-features` that all functions have, in LLVM's notation.
     pub features: String,
     /// All functions flush denormal numbers of single precision to zero (`denormal-fp-math-f32`).
     pub flushes_denormals: bool,
@@ -73,7 +73,7 @@ impl Wants {
         };
         Some(Self {
             undefined,
-            features: shared.features().unwrap_or_default().to_owned(),
+            features: shared.features().to_owned(),
             flushes_denormals: shared.flushes_denormals(),
             code_object_version: flag(b"amdhsa_code_object_version")
                 .or_else(|| flag(b"amdgpu_code_object_version"))

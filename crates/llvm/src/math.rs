@@ -12,8 +12,9 @@ struct Function {
     name: &'static str,
     /// How many numbers it takes.
     arity: usize,
-    /// Whether LLVM 19 and 22 make code of the intrinsic for single precision themselves, on NVIDIA and on AMD.
-    /// Such calls are left to LLVM, and all that allow an approximation (`afn`).
+    /// Whether LLVM 22 makes code of the intrinsic for single precision itself, on NVIDIA and on AMD (tried with llc
+    /// for sm_90 and gfx90a; LLVM 19 lacks `exp2` on NVIDIA). Such calls are left to LLVM, and all that allow an
+    /// approximation (`afn`).
     native_f32: (bool, bool),
 }
 
