@@ -199,9 +199,8 @@ fn device_library(text: &str) -> Option<&str> {
     matches!(name, "ompdevice" | "c" | "m").then_some(name)
 }
 
-/// Device runtimes that clang names and offlink does not link, or not at this
-/// place. If one is needed, a symbol stays undefined, and the link fails and says
-/// which.
+/// Device runtimes that offlink doesn't look for where they are named so. If one is
+/// needed, a symbol stays undefined, and the link fails and says which.
 fn is_device_library(text: &str) -> bool {
     device_library(text).is_some() || text.starts_with("-lclang_rt.")
 }
