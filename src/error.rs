@@ -6,10 +6,11 @@ use crate::output_file::OutputError;
 use crate::pipeline::bundle::BundleError;
 use crate::pipeline::device::DeviceError;
 use crate::pipeline::device_product::ProductError;
+use crate::pipeline::device_target::DeviceTargetError;
 use crate::pipeline::group::GroupError;
 use crate::pipeline::host::OtherHost;
 use crate::pipeline::host_link::HostLinkError;
-use crate::pipeline::openmp_runtime::OpenMpRuntimeError;
+use crate::pipeline::openmp_runtime::TooOld;
 use crate::pipeline::override_image::OverrideError;
 use crate::pipeline::plan::PlanError;
 use crate::pipeline::register::RegisterError;
@@ -20,6 +21,7 @@ use crate::pipeline::verify::VerifyError;
 use crate::pipeline::work_dir::WorkDirError;
 use crate::target::TargetError;
 use crate::toolchain::NotFound;
+use crate::toolchain::omptarget::OmptargetError;
 use std::path::PathBuf;
 use thiserror::Error as ThisError;
 
@@ -53,7 +55,7 @@ pub enum Error {
     Select(#[from] SelectError),
     /// The OpenMP runtime does not read the program's entries.
     #[error(transparent)]
-    OpenMpRuntime(#[from] OpenMpRuntimeError),
+    OpenMpRuntime(#[from] TooOld),
     /// Device code can't be assigned to a target.
     #[error(transparent)]
     Group(#[from] GroupError),
@@ -66,6 +68,9 @@ pub enum Error {
     /// The images can't be written in place of a program.
     #[error(transparent)]
     Product(#[from] ProductError),
+    /// A device target's line can't be carried out.
+    #[error(transparent)]
+    DeviceTarget(#[from] DeviceTargetError),
     /// A device link failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -75,6 +80,9 @@ pub enum Error {
     /// A tool is nowhere.
     #[error(transparent)]
     NotFound(#[from] NotFound),
+    /// There is no library to register OpenMP's images with.
+    #[error(transparent)]
+    Omptarget(#[from] OmptargetError),
     /// An object is not for the host of the link.
     #[error(transparent)]
     OtherHost(#[from] OtherHost),

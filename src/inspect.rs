@@ -6,6 +6,7 @@ use crate::mapped_file;
 use crate::pipeline::scan::host_object::HostObject;
 use crate::pipeline::scan::{self, Item};
 use crate::pipeline::select::SelectError;
+use offlink_bundle::entry::OffloadEntry;
 use offlink_bundle::image::{self, ImageFormat};
 use serde::Serialize;
 use std::fmt::Write;
@@ -54,6 +55,32 @@ pub struct EntryReport {
     pub flags: u32,
 }
 
+/// The device code and the offload entries of one file.
+#[derive(Debug, Default)]
+pub struct Contents {
+    /// Its device code, in order.
+    pub images: Vec<DeviceInput>,
+    /// Its offload entries, in order.
+    pub entries: Vec<OffloadEntry>,
+}
+
+/// Reads the device code and the entries of a file as [`file()`] lists them, less
+/// a file that is itself a bare image.
+///
+/// # Errors
+/// [`Error`] when the file can't be read or is damaged.
+pub fn contents(path: &Path) -> Result<Contents, Error> {
+    let mut contents = Contents::default();
+    for item in scan::whole_file(path)? {
+        match item {
+            Item::Object(object) => contents.add_object(&object)?,
+            Item::Device(inputs) => contents.images.extend(inputs),
+            Item::Archive(_) | Item::SharedLibrary(_) => {}
+        }
+    }
+    Ok(contents)
+}
+
 /// Looks into a program, library, object, archive, offload binary or a bare
 /// device image.
 ///
@@ -61,18 +88,12 @@ pub struct EntryReport {
 /// [`Error`] when the file can't be read or is damaged.
 pub fn file(path: &Path) -> Result<FileReport, Error> {
     let name = path.display().to_string();
+    let contents = contents(path)?;
     let mut report = FileReport {
         file: name.clone(),
-        images: Vec::new(),
-        entries: Vec::new(),
+        images: contents.images.iter().map(describe).collect(),
+        entries: contents.entries.into_iter().map(EntryReport::of).collect(),
     };
-    for item in scan::whole_file(path)? {
-        match item {
-            Item::Object(object) => report.add_object(&object)?,
-            Item::Device(inputs) => report.images.extend(inputs.iter().map(describe)),
-            Item::Archive(_) | Item::SharedLibrary(_) => {}
-        }
-    }
     if report.images.is_empty() && report.entries.is_empty() {
         let data = mapped_file::map(path)?;
         if is_device_image(&data) {
@@ -82,12 +103,10 @@ pub fn file(path: &Path) -> Result<FileReport, Error> {
     Ok(report)
 }
 
-impl FileReport {
+impl Contents {
     fn add_object(&mut self, object: &HostObject) -> Result<(), Error> {
-        self.images
-            .extend(object.device_inputs()?.iter().map(describe));
-        self.images
-            .extend(object.registered_images()?.iter().map(describe));
+        self.images.extend(object.device_inputs()?);
+        self.images.extend(object.registered_images()?);
         if !object.has_entries {
             return Ok(());
         }
@@ -95,19 +114,19 @@ impl FileReport {
             origin: object.name.clone(),
             source,
         };
-        let entries = object.entries();
-        self.entries.extend(
-            entries
-                .map_err(failed)?
-                .into_iter()
-                .map(|entry| EntryReport {
-                    name: entry.name,
-                    kind: entry.kind,
-                    size: entry.size,
-                    flags: entry.flags,
-                }),
-        );
+        self.entries.extend(object.entries().map_err(failed)?);
         Ok(())
+    }
+}
+
+impl EntryReport {
+    fn of(entry: OffloadEntry) -> Self {
+        Self {
+            name: entry.name,
+            kind: entry.kind,
+            size: entry.size,
+            flags: entry.flags,
+        }
     }
 }
 
@@ -118,7 +137,8 @@ fn is_device_image(data: &[u8]) -> bool {
     )
 }
 
-fn describe(input: &DeviceInput) -> ImageReport {
+/// What is listed of one image.
+pub fn describe(input: &DeviceInput) -> ImageReport {
     ImageReport {
         kind: input.kind.as_str().into(),
         triple: input.triple.clone(),
@@ -182,24 +202,16 @@ pub fn text(reports: &[FileReport]) -> String {
     text
 }
 
-fn count(number: usize, what: &str) -> String {
+/// `1 image`, `2 images`.
+pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-fn entry_count(number: usize) -> String {
+/// `1 entry`, `2 entries`.
+pub fn entry_count(number: usize) -> String {
     if number == 1 {
         "1 entry".into()
     } else {
         format!("{number} entries")
     }
-}
-
-/// The reports as a JSON array.
-///
-/// # Errors
-/// [`Error::Print`] if a value has no form in JSON, which none of these lacks.
-pub fn json(reports: &[FileReport]) -> Result<String, Error> {
-    let text = serde_json::to_string_pretty(reports);
-    text.map(|text| text + "\n")
-        .map_err(|error| Error::Print(error.into()))
 }

@@ -8,12 +8,15 @@
 #![forbid(unsafe_op_in_unsafe_fn)]
 #![deny(unsafe_code)]
 
+mod arch_list;
 mod cli;
 mod device_input;
 mod device_setting;
+mod doctor;
 mod error;
 mod image_argument;
 mod inspect;
+mod loader;
 mod mapped_file;
 mod options;
 mod output_file;

@@ -12,6 +12,8 @@ pub struct Tool {
     pub name: &'static str,
     /// The program.
     pub path: PathBuf,
+    /// Why it is this one: `CUDA_HOME`, `PATH` …
+    pub rule: &'static str,
 }
 
 /// A tool did not do its work.

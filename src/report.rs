@@ -65,6 +65,16 @@ pub fn print(text: &str) -> Result<(), Error> {
         .map_err(Error::Print)
 }
 
+/// A value as JSON text.
+///
+/// # Errors
+/// [`Error::Print`] if the value has no form in JSON, which no report lacks.
+pub fn json(value: &impl serde::Serialize) -> Result<String, Error> {
+    let text = serde_json::to_string_pretty(value);
+    text.map(|text| text + "\n")
+        .map_err(|error| Error::Print(error.into()))
+}
+
 /// Messages of other tools may hold line breaks; the user gets one line.
 fn one_line(message: &str) -> String {
     message

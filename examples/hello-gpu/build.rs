@@ -20,7 +20,6 @@ fn main() {
             "cargo::rustc-link-arg-bins=--offlink-image=file={bitcode},triple={triple},arch={arch},kind=openmp"
         );
     }
-    println!("cargo::rustc-link-arg-bins=-l:libomptarget.so.22.1");
 }
 
 fn compile(source: &str, triple: &str, arch: &str) -> String {

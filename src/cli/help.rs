@@ -14,11 +14,12 @@ Whole links:
   offlink cc ARGS…         a compiler driver's line; what cargo's `linker =` sends
   offlink ld ARGS…         a linker's line
   offlink lld-link ARGS…   a line of lld-link, for Windows
+  offlink ARGS…            one of these lines, or rustc's for its GPU targets
   clang-linker-wrapper …   under that name: what clang sends with -B
 
 Under their names, or with them as first word, the lines of llvm-offload-binary
 (clang-offload-packager), llvm-offload-wrapper, clang-offload-bundler,
-clang-nvlink-wrapper and fatbinary (NAME --help says more).
+clang-nvlink-wrapper, fatbinary and llvm-bitcode-linker (NAME --help says more).
 
 Single steps (offlink STEP --help says more):
   offlink extract          host objects, archives → device code by target
@@ -27,6 +28,7 @@ Single steps (offlink STEP --help says more):
   offlink wrap             offload binaries → host object that registers them
   offlink seal             result of a relocatable link → object for any linker
   offlink inspect          what device code a file holds
+  offlink doctor           which tools a link uses; which device runs a program
 
 Options, taken out of any line:
 {}

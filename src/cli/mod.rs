@@ -14,6 +14,7 @@ mod verbs;
 use crate::options::{OptionError, Options};
 use crate::request::Request;
 use crate::{Error, pipeline, response_file};
+use personalities::peers::llvm_bitcode_linker;
 use personalities::{cc, clang_linker_wrapper, guess, ld, lld_link, peers};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -76,6 +77,14 @@ pub enum UsageError {
     /// Images of several kinds have no container in common but offload binaries.
     #[error("the images are of several kinds; bundle each kind, or use --format=offload-binary")]
     MixedKinds,
+    /// Only what is loaded by the system has devices to run on.
+    #[error(
+        "'{file}' is no program or shared library for Linux; offlink inspect lists what is in it"
+    )]
+    NoProgram {
+        /// The file.
+        file: String,
+    },
     /// PTX is asked for where there is none.
     #[error("{0} has no PTX; leave out --emit=ptx")]
     PtxForOther(String),
@@ -104,6 +113,16 @@ pub enum UsageError {
     /// Only the other kinds' registration code can be shown as IR.
     #[error("--print-wrapped-module shows no registration code for SYCL; leave it out")]
     NoModuleForSycl,
+}
+
+impl From<clap::Error> for UsageError {
+    /// clap's message without its usage text.
+    fn from(error: clap::Error) -> Self {
+        let message = error.to_string();
+        let message = message.strip_prefix("error: ").unwrap_or(&message);
+        let first = message.split("\n\n").next().unwrap_or_default();
+        Self::Verb(first.trim().to_owned())
+    }
 }
 
 /// Reads the whole argument list, the program's name first.
@@ -140,6 +159,11 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Command, Error> {
         }
         _ => {
             let arguments = expand(arguments);
+            if llvm_bitcode_linker::is_line(&arguments)
+                && let Some(command) = peer("llvm-bitcode-linker", &arguments, &options)?
+            {
+                return Ok(command);
+            }
             if guess::is_ld_line(&arguments) {
                 ld::parse(arguments, options)?
             } else {
@@ -190,7 +214,7 @@ impl Command {
     pub fn run(self) -> Result<ExitCode, Error> {
         match self {
             Self::Link(request) => pipeline::link(&request),
-            Self::Verb(verb) => verb.run().map(|()| ExitCode::SUCCESS),
+            Self::Verb(verb) => verb.run(),
             Self::Peer(peer) => Ok(peer.run()),
             Self::Print(text) => {
                 crate::report::print(&text)?;
@@ -221,5 +245,7 @@ mod tests {
         assert_eq!(kind("offlink clang-offload-bundler-22 -list"), "peer");
         assert_eq!(kind("offlink inspect fatbinary"), "verb");
         assert_eq!(kind("offlink fatbinary.o"), "link");
+        let of_rustc = "offlink a.o --target nvptx64-nvidia-cuda --target-cpu sm_90 -o k.ptx";
+        assert_eq!(kind(of_rustc), "peer");
     }
 }

@@ -3,9 +3,11 @@
 
 mod table;
 
+use crate::arch_list::{ArchList, ArchListError};
 use crate::device_setting::DeviceSetting;
 use crate::image_argument::{ImageArgument, ImageArgumentError};
 use crate::spirv_runtime::SpirvRuntime;
+use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -17,11 +19,16 @@ use thiserror::Error;
 pub struct Options {
     /// Device code to add to the link.
     pub images: Vec<ImageArgument>,
+    /// The archs that device code is linked for where its own link line names
+    /// one or none.
+    pub archs: ArchList,
     /// How device code is linked.
     pub device: DeviceOptions,
     /// Libraries of device code, of which the link takes what its device code
     /// needs.
     pub device_libs: Vec<DeviceLib>,
+    /// Somebody said how far device links go.
+    pub emit_is_chosen: bool,
     /// What differs between device links.
     pub device_settings: Vec<DeviceSetting>,
     /// Options for LLVM itself, such as `-inline-threshold=10`.
@@ -34,6 +41,10 @@ pub struct Options {
     pub compress: Compress,
     /// The LLVM whose runtimes load SPIR-V images.
     pub spirv_runtime: SpirvRuntime,
+    /// The library that OpenMP's images are registered with.
+    pub omptarget: Choice,
+    /// Where the program looks for it.
+    pub rpath: Choice,
     /// Keep PTX of the newest NVIDIA architecture beside CUDA's cubins.
     pub embed_ptx: bool,
     /// Where to keep what is made on the way.
@@ -59,6 +70,18 @@ pub enum DeviceLib {
     },
 }
 
+/// A file or folder that offlink looks for unless it is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// What offlink finds.
+    #[default]
+    Found,
+    /// None at all.
+    None,
+    /// This one.
+    Named(PathBuf),
+}
+
 /// Which containers hold their images compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compress {
@@ -75,6 +98,8 @@ pub struct Compress {
 pub struct DeviceOptions {
     /// How far to go.
     pub emit: Emit,
+    /// The lowest PTX version to write, where PTX is what is made.
+    pub ptx_version: Option<PtxVersion>,
     /// Optimisation level, 0 to 3.
     pub opt_level: u8,
     /// The tools that were named; the others are looked for.
@@ -89,6 +114,7 @@ impl Default for DeviceOptions {
     fn default() -> Self {
         Self {
             emit: Emit::Image,
+            ptx_version: None,
             opt_level: 3,
             tools: ToolPaths::default(),
             ptxas_arguments: Vec::new(),
@@ -167,6 +193,9 @@ pub enum OptionError {
     /// The value of `--offlink-image` makes no sense.
     #[error(transparent)]
     Image(#[from] ImageArgumentError),
+    /// A list of archs names something that is none.
+    #[error(transparent)]
+    Archs(#[from] ArchListError),
 }
 
 const PREFIX: &str = "--offlink-";
@@ -290,11 +319,14 @@ mod tests {
         for own in TABLE {
             let argument = match own.hint {
                 None => format!("--offlink-{}", own.name),
-                Some("PATH" | "FILE" | "DIR") => format!("--offlink-{}=x", own.name),
+                Some("PATH" | "FILE" | "DIR" | "FILE|none" | "DIR|none") => {
+                    format!("--offlink-{}=x", own.name)
+                }
                 Some("N") => format!("--offlink-{}=3", own.name),
                 Some("0|1|2|3") => format!("--offlink-{}=1", own.name),
+                Some("ARCH,…") => format!("--offlink-{}=sm_90,gfx90a", own.name),
                 Some("22|24") => format!("--offlink-{}=24", own.name),
-                Some("image|ptx") => format!("--offlink-{}=ptx", own.name),
+                Some("image|cubin|ptx") => format!("--offlink-{}=ptx", own.name),
                 Some(_) => format!("--offlink-{}=file=F,triple=T,arch=A", own.name),
             };
             assert_ne!(take(&argument).unwrap(), Options::default(), "{argument}");
@@ -310,6 +342,8 @@ mod tests {
         assert!(says("--offlink-dry-run=yes").contains("takes no value"));
         assert!(says("--offlink-opt-level=9").contains("0|1|2|3"));
         assert!(says("--offlink-jobs=0").contains("'0'"));
+        assert!(says("--offlink-archs=sm_91").contains("nearest are sm_90"));
+        assert!(says("--offlink-archs=,").contains("ARCH,…"));
         assert!(says("--offlink-image=file=a").contains("lacks triple="));
     }
 

@@ -1,8 +1,7 @@
 //! The table of offlink's own options: each with its value, its environment
 //! variable, its line of help and its effect.
 
-use super::{DeviceLib, Emit, Options};
-use crate::image_argument::ImageArgumentError;
+use super::{Choice, DeviceLib, Emit, OptionError, Options};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -13,12 +12,22 @@ pub(super) struct OwnOption {
     pub(super) hint: Option<&'static str>,
     pub(super) variable: Option<&'static str>,
     pub(super) help: &'static str,
-    pub(super) apply: fn(&mut Options, &OsStr) -> Result<bool, ImageArgumentError>,
+    pub(super) apply: fn(&mut Options, &OsStr) -> Result<bool, OptionError>,
 }
 
 /// Stores a path that is not empty.
-fn path(slot: &mut Option<PathBuf>, value: &OsStr) -> Result<bool, ImageArgumentError> {
+fn path(slot: &mut Option<PathBuf>, value: &OsStr) -> Result<bool, OptionError> {
     *slot = Some(value.into());
+    Ok(!value.is_empty())
+}
+
+/// Stores a path or `none`.
+fn choice(slot: &mut Choice, value: &OsStr) -> Result<bool, OptionError> {
+    *slot = if value == "none" {
+        Choice::None
+    } else {
+        Choice::Named(value.into())
+    };
     Ok(!value.is_empty())
 }
 
@@ -44,16 +53,27 @@ pub(super) const TABLE: &[OwnOption] = &[
         },
     },
     OwnOption {
+        name: "archs",
+        hint: Some("ARCH,…"),
+        variable: Some("OFFLINK_ARCHS"),
+        help: "what rustc's device targets, and images without arch, are linked for",
+        apply: |options, value| {
+            options.archs = value.to_string_lossy().parse()?;
+            Ok(!options.archs.is_empty())
+        },
+    },
+    OwnOption {
         name: "emit",
-        hint: Some("image|ptx"),
-        variable: None,
+        hint: Some("image|cubin|ptx"),
+        variable: Some("OFFLINK_EMIT"),
         help: "what to make for NVIDIA targets (image: a cubin, by ptxas)",
         apply: |options, value| {
             options.device.emit = match value.to_str() {
-                Some("image") => Emit::Image,
+                Some("image" | "cubin") => Emit::Image,
                 Some("ptx") => Emit::Ptx,
                 _ => return Ok(false),
             };
+            options.emit_is_chosen = true;
             Ok(true)
         },
     },
@@ -136,6 +156,20 @@ pub(super) const TABLE: &[OwnOption] = &[
         variable: Some("OFFLINK_HOST_LINKER"),
         help: "the linker or compiler driver that makes the program",
         apply: |options, value| path(&mut options.device.tools.host_linker, value),
+    },
+    OwnOption {
+        name: "omptarget",
+        hint: Some("FILE|none"),
+        variable: Some("OFFLINK_OMPTARGET"),
+        help: "the libomptarget to link where a line with OpenMP images names none",
+        apply: |options, value| choice(&mut options.omptarget, value),
+    },
+    OwnOption {
+        name: "rpath",
+        hint: Some("DIR|none"),
+        variable: None,
+        help: "where the program looks for libomptarget, if not where the loader does",
+        apply: |options, value| choice(&mut options.rpath, value),
     },
     OwnOption {
         name: "cc",

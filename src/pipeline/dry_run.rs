@@ -6,11 +6,12 @@ use super::host::{DEFAULT_HOST, Host};
 use super::plan::{DeviceLink, Plan, Work};
 use super::scan::{Item, Scanned};
 use super::select::Selected;
-use super::{extract, group, host_link, plan};
+use super::{extract, group, host_link, openmp_runtime, plan};
 use crate::Error;
 use crate::options::{Compress, Emit};
 use crate::request::{OutputKind, Request, Style};
 use crate::spirv_runtime::SpirvRuntime;
+use crate::toolchain::Toolchain;
 use offlink_bundle::entry::Generation;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::{OsStr, OsString};
@@ -29,16 +30,20 @@ pub fn commands(
     request: &Request,
     scanned: &Scanned,
     host: &Host,
-    host_linker: &Path,
+    toolchain: &Toolchain,
 ) -> Result<String, Error> {
+    let host_linker = toolchain.host_linker(request.style)?;
     let mut lines = vec![extract_line(&selected, request, scanned)];
     let names = extract::names(&selected.device);
     for (input, name) in selected.device.iter_mut().zip(names) {
         input.source = Path::new(EXTRACTED).join(name).display().to_string();
     }
-    let groups = group::by_target(selected.device)?;
+    let groups = group::by_target(selected.device, &request.options.archs)?;
     let plan = plan::plan(groups, &selected.entries, &request.options)?;
     lines.extend(link_lines(&plan, &request.options.llvm_options));
+    let kinds = plan.jobs.iter().flat_map(|job| &job.kinds);
+    let runtime =
+        openmp_runtime::arguments(kinds, &selected.entries, request, host, scanned, toolchain)?;
     let is_relocatable = request.line.output_kind == OutputKind::Relocatable;
     let mut objects = Vec::new();
     for kind in REGISTERED {
@@ -49,7 +54,7 @@ pub fn commands(
         let (bundle, object) = (bundle_file(kind), format!("offlink.{}.o", kind.as_str()));
         let mut wrap = words(&["offlink", "wrap"]);
         wrap.extend(host_triple(host));
-        wrap.extend(compiler(request, host, host_linker));
+        wrap.extend(compiler(request, host, &host_linker));
         wrap.extend(entries_of_llvm(selected.entries.form(kind)));
         wrap.extend(words(&["-o", &object, &bundle]));
         if is_relocatable && kind == OffloadKind::OpenMp {
@@ -58,13 +63,14 @@ pub fn commands(
         lines.push(wrap);
         objects.push(PathBuf::from(object));
     }
-    let mut host = vec![host_linker.as_os_str().to_owned()];
-    host.extend(host_link::arguments(
+    let mut host_line = vec![host_linker.as_os_str().to_owned()];
+    host_line.extend(host_link::arguments(
         request,
         &scanned.device_arguments,
         &objects,
+        &runtime,
     ));
-    lines.push(host);
+    lines.push(host_line);
     if is_relocatable && !objects.is_empty() {
         let mut seal = words(&["offlink", "seal"]);
         seal.push(request.line.output.clone().into());

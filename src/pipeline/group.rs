@@ -8,10 +8,11 @@
 //! is linked together, once, and the image is registered for both, as
 //! clang-linker-wrapper does it.
 
+use crate::arch_list::ArchList;
 use crate::device_input::DeviceInput;
 use crate::target::{Device, Target, TargetError, canonical_triple};
 use offlink_bundle::offload_binary::OffloadKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 /// All device code for one target, in the order of the line.
@@ -37,7 +38,7 @@ pub enum GroupError {
     /// It fits all GPUs of its triple, but the link is for none.
     #[error(
         "device code in '{origin}' for {triple} names no arch, and no other device code does; \
-         name one, for instance with --offlink-image=…,arch=…"
+         name one with --offlink-image=…,arch=…, or several with OFFLINK_ARCHS"
     )]
     NoArch {
         /// Where the code is.
@@ -100,11 +101,12 @@ pub enum GroupError {
 }
 
 /// Sorts device code into groups, by triple and arch in ascending order. Code
-/// for GPUs that names no arch, or `generic`, joins every group of its triple.
+/// for GPUs that names no arch, or `generic`, joins every group of its triple; if
+/// there is none, and the code is somebody's, those of `archs` are made.
 ///
 /// # Errors
 /// [`GroupError`] for code that fits nowhere.
-pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
+pub fn by_target(inputs: Vec<DeviceInput>, archs: &ArchList) -> Result<Vec<Group>, GroupError> {
     if let Some(other) = inputs
         .iter()
         .find(|input| !REGISTERED.contains(&input.kind) && input.kind != OffloadKind::None)
@@ -122,6 +124,13 @@ pub fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
                 source,
             })?;
         groups.entry(target).or_default();
+    }
+    let named: BTreeSet<String> = groups.keys().map(|it| it.triple().to_owned()).collect();
+    for input in inputs.iter().filter(|it| it.kind != OffloadKind::None) {
+        if is_for_all(input) && !named.contains(&canonical_triple(&input.triple)) {
+            let listed = archs.targets(&input.triple).into_iter();
+            groups.extend(listed.map(|target| (target, Vec::new())));
+        }
     }
     for input in inputs {
         let mut joined = false;
@@ -222,6 +231,11 @@ mod tests {
     use super::*;
     use bytes::Bytes;
 
+    /// Without a list of archs.
+    fn by_target(inputs: Vec<DeviceInput>) -> Result<Vec<Group>, GroupError> {
+        super::by_target(inputs, &ArchList::default())
+    }
+
     fn input(source: &str, triple: &str, arch: &str) -> DeviceInput {
         DeviceInput {
             source: source.into(),
@@ -305,6 +319,22 @@ mod tests {
         nothing.kind = OffloadKind::None;
         let error = by_target(vec![nothing]).unwrap_err().to_string();
         assert!(error.contains("kind none"), "{error}");
+    }
+
+    #[test]
+    fn a_list_gives_archs_to_code_that_has_none() {
+        let list = "sm_90,sm_80,gfx90a".parse().unwrap();
+        let archs = |inputs| -> Vec<String> {
+            let groups = super::by_target(inputs, &list).unwrap();
+            groups.iter().map(|it| it.target.arch()).collect()
+        };
+        let plain = || input("k", "nvptx64-nvidia-cuda", "");
+        assert_eq!(archs(vec![plain()]), ["sm_80", "sm_90"]);
+        let own = input("o", "nvptx64-nvidia-cuda", "sm_75");
+        assert_eq!(archs(vec![plain(), own]), ["sm_75"]);
+        let mut library = input("l", "nvptx64-nvidia-cuda", "");
+        library.kind = OffloadKind::None;
+        assert!(super::by_target(vec![library], &list).is_err());
     }
 
     #[test]

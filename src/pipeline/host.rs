@@ -110,7 +110,8 @@ impl Host {
     }
 }
 
-fn platform_of(path: &Path) -> Option<Platform> {
+/// The platform of an object, program or library; `None` if it can't be read.
+pub fn platform_of(path: &Path) -> Option<Platform> {
     let mut header = Vec::new();
     let file = File::open(path).ok()?;
     file.take(64).read_to_end(&mut header).ok()?;

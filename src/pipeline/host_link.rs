@@ -1,7 +1,6 @@
 //! The host linker's part: it gets the line it would have got anyway, and the
 //! registration object.
 
-use super::scan::Scanned;
 use super::work_dir::WorkDir;
 use crate::output_file::{self, OutputError};
 use crate::request::{Request, Style};
@@ -56,7 +55,7 @@ pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
         Ok(dir) => dir,
         Err(error) => return start(std::io::Error::other(error)),
     };
-    match run_line(linker, request.arguments.clone(), request.style, &dir) {
+    match run(linker, request.style, request.arguments.clone(), &dir) {
         Ok(status) => {
             drop(dir);
             std::process::exit(raw_code(status).into())
@@ -65,25 +64,46 @@ pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
     }
 }
 
-/// Runs the host linker with the registration objects and waits. Its output goes where ours does.
+/// Runs the host linker with these arguments and waits. Its output goes where
+/// ours does.
 ///
 /// # Errors
 /// [`HostLinkError`] when it can't be run; that it fails is no error here.
 pub fn run(
     linker: &Path,
-    request: &Request,
-    scanned: &Scanned,
-    objects: &[PathBuf],
+    style: Style,
+    mut arguments: Vec<OsString>,
     work_dir: &WorkDir,
 ) -> Result<ExitStatus, HostLinkError> {
-    let arguments = arguments(request, &scanned.device_arguments, objects);
-    run_line(linker, arguments, request.style, work_dir)
+    if needs_response_file(&arguments, style) {
+        // lld's generic driver looks for its flavor before it reads files.
+        let kept = if style == Style::LldFlavor { 2 } else { 0 };
+        let file = work_dir.file("host-link.rsp");
+        output_file::write_bytes(&file, &response_file::quote(&arguments[kept..]))?;
+        arguments.truncate(kept);
+        let mut reference = OsString::from("@");
+        reference.push(file);
+        arguments.push(reference);
+    }
+    Command::new(linker)
+        .args(arguments)
+        .status()
+        .map_err(|source| HostLinkError::Start {
+            path: linker.into(),
+            source,
+        })
 }
 
 /// The host linker's line: the registration objects before all other inputs, so
 /// that libraries behind it (`-lomptarget` under `--as-needed`) are seen to be
-/// needed; without the files that only offlink understands.
-pub fn arguments(request: &Request, dropped: &[usize], objects: &[PathBuf]) -> Vec<OsString> {
+/// needed; without the files that only offlink understands; with the arguments
+/// for OpenMP's runtime at the end.
+pub fn arguments(
+    request: &Request,
+    dropped: &[usize],
+    objects: &[PathBuf],
+    runtime: &[OsString],
+) -> Vec<OsString> {
     let inputs = request.line.inputs.iter();
     let mut places = inputs.map(|input| &input.arguments);
     let first_input = places.find(|arguments| !arguments.is_empty());
@@ -106,6 +126,7 @@ pub fn arguments(request: &Request, dropped: &[usize], objects: &[PathBuf]) -> V
     if place >= request.arguments.len() {
         arguments.extend(objects.iter().map(OsString::from));
     }
+    arguments.extend_from_slice(runtime);
     if request.line.names_lld {
         arguments.extend(keep_entries(request.style));
     }
@@ -121,31 +142,6 @@ fn keep_entries(style: Style) -> Vec<OsString> {
         // There are no such symbols on Windows.
         Style::Link => Vec::new(),
     }
-}
-
-fn run_line(
-    linker: &Path,
-    mut arguments: Vec<OsString>,
-    style: Style,
-    work_dir: &WorkDir,
-) -> Result<ExitStatus, HostLinkError> {
-    if needs_response_file(&arguments, style) {
-        // lld's generic driver looks for its flavor before it reads files.
-        let kept = if style == Style::LldFlavor { 2 } else { 0 };
-        let file = work_dir.file("host-link.rsp");
-        output_file::write_bytes(&file, &response_file::quote(&arguments[kept..]))?;
-        arguments.truncate(kept);
-        let mut reference = OsString::from("@");
-        reference.push(file);
-        arguments.push(reference);
-    }
-    Command::new(linker)
-        .args(arguments)
-        .status()
-        .map_err(|source| HostLinkError::Start {
-            path: linker.into(),
-            source,
-        })
 }
 
 fn length(arguments: &[OsString]) -> usize {

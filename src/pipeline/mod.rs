@@ -6,13 +6,14 @@ pub mod bundle;
 mod compile;
 pub mod device;
 pub mod device_product;
+pub mod device_target;
 pub mod dry_run;
 pub mod extract;
 pub mod group;
 pub mod host;
 pub mod host_link;
+pub mod image_file;
 pub mod llvm_commands;
-pub mod one_target;
 pub mod openmp_runtime;
 pub mod override_image;
 pub mod plan;
@@ -60,6 +61,10 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     if request.line.output_kind == OutputKind::NotALink {
         return pass_through(request, &toolchain, trace);
     }
+    if let Some(link) = device_target::amdgcn::of(request)? {
+        link.run()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let wrapper = &request.wrapper;
     let host = Host::of(request);
     let scanned = trace.phase("scan", || {
@@ -76,15 +81,14 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         openmp_runtime::check(&scanned, &selected.entries)?;
     }
     if request.options.dry_run {
-        let host_linker = toolchain.host_linker(request.style)?;
-        let commands = dry_run::commands(selected, request, &scanned, &host, &host_linker)?;
+        let commands = dry_run::commands(selected, request, &scanned, &host, &toolchain)?;
         crate::report::print(&commands)?;
         return Ok(ExitCode::SUCCESS);
     }
     let device_code = std::mem::take(&mut selected.device);
     let origins: Vec<Origin> = device_code.iter().map(Origin::of).collect();
     let plan = if wrapper.overrides.is_empty() {
-        let groups = group::by_target(device_code)?;
+        let groups = group::by_target(device_code, &request.options.archs)?;
         plan::plan(groups, &selected.entries, &request.options)?
     } else {
         override_image::plan(&wrapper.overrides)?
@@ -93,7 +97,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     let transcript = Transcript::new(request, &plan, &origins, &toolchain, &work_dir);
     transcript.device_links()?;
     if wrapper.dry_run {
-        transcript.rest_of_dry_run(&scanned, &selected.entries)?;
+        transcript.rest_of_dry_run(&scanned, &host, &selected.entries)?;
         return Ok(ExitCode::SUCCESS);
     }
     let images = trace.phase("device links", || {
@@ -154,11 +158,21 @@ impl Output<'_> {
             )
         })?;
         self.transcript.modules(images, entries)?;
+        let kinds = images.iter().flat_map(|image| &image.kinds);
+        let runtime = openmp_runtime::arguments(
+            kinds,
+            entries,
+            request,
+            self.host,
+            self.scanned,
+            self.toolchain,
+        )?;
         let host_linker = self.toolchain.host_linker(request.style)?;
-        self.transcript
-            .host_link(&host_linker, self.scanned, &objects);
+        let dropped = &self.scanned.device_arguments;
+        let line = host_link::arguments(request, dropped, &objects, &runtime);
+        self.transcript.host_link(&host_linker, &line);
         let status = trace.phase("host link", || {
-            host_link::run(&host_linker, request, self.scanned, &objects, self.work_dir)
+            host_link::run(&host_linker, request.style, line, self.work_dir)
         })?;
         if !status.success() {
             return Ok(host_link::exit_code(status));

@@ -3,9 +3,10 @@
 
 use super::bundle::Described;
 use super::device::DeviceImage;
-use super::host::DEFAULT_HOST;
+use super::host::{DEFAULT_HOST, Host};
 use super::host_link;
 use super::llvm_commands::{self, LlvmCommands, Origin};
+use super::openmp_runtime;
 use super::plan::Plan;
 use super::register;
 use super::scan::Scanned;
@@ -21,6 +22,7 @@ use crate::toolchain::Toolchain;
 use crate::wrapper_request::Product;
 use offlink_bundle::entry::Generation;
 use offlink_bundle::offload_binary::OffloadKind;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The sight of one link. Each function belongs to a phase, and does nothing
@@ -122,10 +124,9 @@ impl<'a> Transcript<'a> {
     }
 
     /// Before the host link.
-    pub(super) fn host_link(&self, linker: &Path, scanned: &Scanned, objects: &[PathBuf]) {
+    pub(super) fn host_link(&self, linker: &Path, arguments: &[OsString]) {
         if self.prints_commands() {
-            let arguments = host_link::arguments(self.request, &scanned.device_arguments, objects);
-            report::raw(&llvm_commands::host_line(linker, &arguments));
+            report::raw(&llvm_commands::host_line(linker, arguments));
         }
     }
 
@@ -134,6 +135,7 @@ impl<'a> Transcript<'a> {
     pub(super) fn rest_of_dry_run(
         &self,
         scanned: &Scanned,
+        host: &Host,
         entries: &Entries,
     ) -> Result<(), Error> {
         if self.makes_containers() {
@@ -155,7 +157,12 @@ impl<'a> Transcript<'a> {
             objects.push(register::object_file(*kind, self.work_dir));
         }
         let linker = host_linker_to_print(self.request, self.toolchain);
-        self.host_link(&linker, scanned, &objects);
+        let kinds = self.commands.kinds();
+        let runtime =
+            openmp_runtime::arguments(kinds, entries, self.request, host, scanned, self.toolchain)?;
+        let dropped = &scanned.device_arguments;
+        let line = host_link::arguments(self.request, dropped, &objects, &runtime);
+        self.host_link(&linker, &line);
         if self.request.line.output_kind == OutputKind::Relocatable {
             report::raw(&self.commands.relocatable_line(entries));
         }

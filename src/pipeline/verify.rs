@@ -148,9 +148,8 @@ pub fn verify(
         });
     }
     let entries = entry::read(&file).map_err(failed)?;
-    check_forms(output, &entries, expected)?;
     match entries.iter().find(|entry| definitions.lack(entry)) {
-        None => Ok(()),
+        None => check_forms(output, &entries, expected),
         Some(missing) => {
             let same_name = |(_, known): &&(String, OffloadEntry)| known.name == missing.name;
             let origin = match expected.entries.iter().find(same_name) {
@@ -237,23 +236,28 @@ impl Definitions {
         Ok(definitions)
     }
 
-    /// Whether no image of the entry's kind defines what it names. An entry
-    /// without a name carries settings and names nothing.
+    /// Whether no image of the entry's kind defines what it names.
     fn lack(&self, entry: &OffloadEntry) -> bool {
-        if entry.name.is_empty() || is_reference(entry) {
-            return false;
+        match self.0.get(&entry.kind) {
+            Some(symbols) => lacks(&symbols.kernels, &symbols.all, entry),
+            None => lacks(&BTreeSet::new(), &BTreeSet::new(), entry),
         }
-        let Some(symbols) = self.0.get(&entry.kind) else {
-            return true;
-        };
-        match (entry.size, entry.flags) {
-            // A plain entry of size 0 is a kernel.
-            (0, 0) => !symbols.kernels.contains(&entry.name),
-            // HIP's device code has a managed variable under a name of its own.
-            _ => ![entry.name.clone(), format!("{}.managed", entry.name)]
-                .iter()
-                .any(|name| symbols.all.contains(name)),
-        }
+    }
+}
+
+/// Whether an image of these kernels and symbols lacks what the entry names. An
+/// entry without a name carries settings and names nothing.
+pub fn lacks(kernels: &BTreeSet<String>, all: &BTreeSet<String>, entry: &OffloadEntry) -> bool {
+    if entry.name.is_empty() || is_reference(entry) {
+        return false;
+    }
+    match (entry.size, entry.flags) {
+        // A plain entry of size 0 is a kernel.
+        (0, 0) => !kernels.contains(&entry.name),
+        // HIP's device code has a managed variable under a name of its own.
+        _ => ![entry.name.clone(), format!("{}.managed", entry.name)]
+            .iter()
+            .any(|name| all.contains(name)),
     }
 }
 

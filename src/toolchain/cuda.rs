@@ -21,26 +21,27 @@ pub(super) fn tool(
     if let Some(path) = only {
         return search.only(path);
     }
-    for dir in bin_dirs(named.cuda.as_deref()) {
-        search.dir(&dir, &[name]);
+    for (dir, rule) in bin_dirs(named.cuda.as_deref()) {
+        search.dir(&dir, &[name], rule);
     }
     search.path_variable(&[name]);
     search.finish()
 }
 
-/// In order: the installation that was named, CUDA_PATH and CUDA_HOME, pip
-/// wheels, /usr/local/cuda.
-pub(super) fn bin_dirs(named: Option<&Path>) -> Vec<PathBuf> {
+/// In order, with their rules: the installation that was named, CUDA_PATH and
+/// CUDA_HOME, pip wheels, /usr/local/cuda.
+pub(super) fn bin_dirs(named: Option<&Path>) -> Vec<(PathBuf, &'static str)> {
     if let Some(cuda) = named {
-        return vec![cuda.join("bin")];
+        return vec![(cuda.join("bin"), "--cuda-path")];
     }
-    let mut dirs: Vec<PathBuf> = ["CUDA_PATH", "CUDA_HOME"]
+    let mut dirs: Vec<(PathBuf, &'static str)> = ["CUDA_PATH", "CUDA_HOME"]
         .into_iter()
-        .filter_map(variable)
-        .map(|path| Path::new(&path).join("bin"))
+        .filter_map(|name| Some((Path::new(&variable(name)?).join("bin"), name)))
         .collect();
-    dirs.extend(site_packages().iter().flat_map(|site| wheel_bins(site)));
-    dirs.push("/usr/local/cuda/bin".into());
+    let wheels = site_packages();
+    let wheels = wheels.iter().flat_map(|site| wheel_bins(site));
+    dirs.extend(wheels.map(|dir| (dir, "a wheel of pip")));
+    dirs.push(("/usr/local/cuda/bin".into(), "/usr/local/cuda"));
     dirs
 }
 

@@ -32,7 +32,7 @@ impl DeviceLibraries {
              install it with 'pip install nvidia-nvvm'",
         );
         if let Some(path) = &self.named.libdevice {
-            return search.only_file(path);
+            return search.only_file(path).map(|found| found.path);
         }
         // First beside the ptxas in use, of which PATH may have a link.
         let ptxas = cuda::tool("ptxas", self.named.ptxas.as_deref(), &self.named, "")
@@ -40,18 +40,19 @@ impl DeviceLibraries {
             .and_then(|ptxas| ptxas.path.canonicalize().ok());
         let beside_ptxas = ptxas.as_deref().and_then(Path::parent);
         let bins = beside_ptxas
-            .map(Path::to_owned)
+            .map(|bin| (bin.to_owned(), "beside ptxas"))
             .into_iter()
             .chain(cuda::bin_dirs(self.named.cuda.as_deref()));
-        for bin in bins {
+        for (bin, rule) in bins {
             if let Some(root) = bin.parent() {
-                search.file(&root.join("nvvm/libdevice"), "libdevice.10.bc");
+                search.file(&root.join("nvvm/libdevice"), "libdevice.10.bc", rule);
             }
         }
         search.file(
             // Debian's package of CUDA.
             Path::new("/usr/lib/nvidia-cuda-toolkit/libdevice"),
             "libdevice.10.bc",
+            "a usual place",
         );
         search.finish().map(|found| found.path)
     }
@@ -71,7 +72,7 @@ impl DeviceLibraries {
             return search.only_file(&dir.join(FILE)).map(|_| dir.clone());
         }
         for dir in rocm_dirs(self.named.rocm.as_deref()) {
-            search.file(&dir, FILE);
+            search.file(&dir, FILE, "a usual place");
         }
         let found = search.finish()?.path;
         Ok(found.parent().map_or_else(PathBuf::new, Path::to_owned))

@@ -1,6 +1,7 @@
 //! Choosing a libLLVM: one that can read the bitcode, without asking for more
 //! than one to be installed.
 
+use super::rust::Sysroot;
 use super::subdirectories;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
@@ -112,7 +113,7 @@ fn newest<'a>(bitcode: impl IntoIterator<Item = &'a DeviceInput>) -> Newest {
 /// the system's, the newest first.
 pub(super) fn open<'a>(
     named: Option<&Path>,
-    rust: &[PathBuf],
+    rust: &[Sysroot],
     bitcode: impl IntoIterator<Item = &'a DeviceInput>,
 ) -> Result<&'static Library, LlvmError> {
     let bitcode: Vec<&DeviceInput> = bitcode.into_iter().collect();
@@ -130,11 +131,7 @@ pub(super) fn open<'a>(
         }
         return Ok(library);
     }
-    let mut candidates: Vec<Candidate> = rust
-        .iter()
-        .flat_map(|sysroot| libraries_in(&sysroot.join("lib")))
-        .collect();
-    candidates.extend(system_libraries());
+    let candidates = candidates(rust);
     let for_spirv = bitcode
         .iter()
         .find(|input| input.triple.starts_with("spirv"));
@@ -173,9 +170,17 @@ pub(super) fn open<'a>(
     })
 }
 
+/// The libraries to choose from, in order.
+pub(super) fn candidates(rust: &[Sysroot]) -> Vec<Candidate> {
+    let of_rust = rust
+        .iter()
+        .flat_map(|sysroot| libraries_in(&sysroot.path.join("lib"), "the Rust toolchain's"));
+    of_rust.chain(system_libraries()).collect()
+}
+
 /// Whether the library has a SPIR-V backend. It can't be opened to be asked, as
 /// the process has one library only.
-fn makes_spirv(path: &Path) -> bool {
+pub fn makes_spirv(path: &Path) -> bool {
     mapped_file::map(path)
         .is_ok_and(|library| symbols::shared_library_defines(&library, "LLVMInitializeSPIRVTarget"))
 }
@@ -183,8 +188,11 @@ fn makes_spirv(path: &Path) -> bool {
 /// A library whose major version its file name tells, so that it need not be
 /// opened to be passed over.
 #[derive(Debug)]
-struct Candidate {
-    path: PathBuf,
+pub struct Candidate {
+    /// The library.
+    pub path: PathBuf,
+    /// Why it is looked at.
+    pub rule: &'static str,
     major: u32,
 }
 
@@ -200,13 +208,16 @@ fn system_libraries() -> Vec<Candidate> {
     let versioned = subdirectories(Path::new("/usr/lib"), |name| name.starts_with("llvm-"));
     dirs.extend(versioned.iter().map(|dir| dir.join("lib")));
     dirs.push("/opt/rocm/llvm/lib".into());
-    let mut found: Vec<Candidate> = dirs.iter().flat_map(|dir| libraries_in(dir)).collect();
+    let mut found: Vec<Candidate> = dirs
+        .iter()
+        .flat_map(|dir| libraries_in(dir, "the system's"))
+        .collect();
     found.sort_by_key(|candidate| std::cmp::Reverse(candidate.major));
     found
 }
 
 /// The libLLVMs of one directory that offlink can use.
-fn libraries_in(dir: &Path) -> Vec<Candidate> {
+fn libraries_in(dir: &Path, rule: &'static str) -> Vec<Candidate> {
     const OLDEST: u32 = 19;
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
@@ -217,6 +228,7 @@ fn libraries_in(dir: &Path) -> Vec<Candidate> {
             let major = major_in_name(entry.file_name().to_str()?)?;
             Some(Candidate {
                 path: entry.path(),
+                rule,
                 major,
             })
         })
@@ -259,7 +271,10 @@ mod tests {
         ] {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
-        let majors: Vec<u32> = libraries_in(dir.path()).iter().map(|c| c.major).collect();
+        let majors: Vec<u32> = libraries_in(dir.path(), "")
+            .iter()
+            .map(|c| c.major)
+            .collect();
         assert_eq!(majors, [22, 19]);
     }
 }

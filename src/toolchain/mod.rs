@@ -4,9 +4,10 @@
 //! not named is looked for.
 
 mod cuda;
-mod device_libraries;
-mod llvm;
-mod rust;
+pub mod device_libraries;
+pub mod llvm;
+pub mod omptarget;
+pub mod rust;
 mod search;
 
 pub use device_libraries::DeviceLibraries;
@@ -17,8 +18,11 @@ use crate::device_input::DeviceInput;
 use crate::options::ToolPaths;
 use crate::process::Tool;
 use crate::request::Style;
+use llvm::Candidate;
 use offlink_bundle::host_object::Platform;
 use offlink_llvm::Library;
+use omptarget::{Omptarget, OmptargetError, Wanted};
+use rust::Sysroot;
 use search::Search;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -31,7 +35,7 @@ pub struct Toolchain {
     arguments: Vec<OsString>,
     /// The Rust toolchains to look into, the caller's first. Most links need
     /// none, so they are looked for when one does.
-    rust: OnceLock<Vec<PathBuf>>,
+    rust: OnceLock<Vec<Sysroot>>,
 }
 
 impl Toolchain {
@@ -45,7 +49,8 @@ impl Toolchain {
         }
     }
 
-    fn rust(&self) -> &[PathBuf] {
+    /// The Rust toolchains that are looked into, in order.
+    pub fn rust(&self) -> &[Sysroot] {
         self.rust.get_or_init(|| rust::sysroots(&self.arguments))
     }
 
@@ -58,6 +63,19 @@ impl Toolchain {
         bitcode: impl IntoIterator<Item = &'a DeviceInput>,
     ) -> Result<&'static Library, LlvmError> {
         llvm::open(self.named.llvm.as_deref(), self.rust(), bitcode)
+    }
+
+    /// The libLLVMs to choose from where none is named, in order.
+    pub fn llvm_candidates(&self) -> Vec<Candidate> {
+        llvm::candidates(self.rust())
+    }
+
+    /// libomptarget.
+    ///
+    /// # Errors
+    /// [`OmptargetError`] when the named one is missing, or none is found.
+    pub fn omptarget(&self, wanted: &Wanted<'_>) -> Result<Omptarget, OmptargetError> {
+        omptarget::find(wanted, self.rust(), self.named.llvm.as_deref())
     }
 
     /// ptxas.
@@ -104,6 +122,16 @@ impl Toolchain {
         search.finish()
     }
 
+    /// nvidia-smi, which comes with NVIDIA's driver.
+    ///
+    /// # Errors
+    /// [`NotFound`] when it is not in PATH.
+    pub fn nvidia_smi(&self) -> Result<Tool, NotFound> {
+        let mut search = Search::new("nvidia-smi", "it comes with NVIDIA's driver");
+        search.path_variable(&["nvidia-smi"]);
+        search.finish()
+    }
+
     /// lld: `rust-lld` of a Rust toolchain, `ld.lld` of ROCm or in PATH.
     ///
     /// # Errors
@@ -117,9 +145,9 @@ impl Toolchain {
             return search.only(path);
         }
         for sysroot in self.rust() {
-            search.dir(&rust::host_bin(sysroot), &["rust-lld"]);
+            search.dir(&rust::host_bin(&sysroot.path), &["rust-lld"], RUSTS);
         }
-        search.dir(Path::new("/opt/rocm/llvm/bin"), &["ld.lld"]);
+        search.dir(Path::new("/opt/rocm/llvm/bin"), &["ld.lld"], "ROCm's");
         search.path_variable(&[
             "ld.lld",
             "ld.lld-23",
@@ -146,7 +174,7 @@ impl Toolchain {
         if let Ok(program) = std::fs::read_link(parent)
             && let Some(dir) = program.parent()
         {
-            search.dir(dir, &[name]);
+            search.dir(dir, &[name], "beside clang");
         }
         // A plain name may be that of an LLVM that knows no device code.
         let versioned = ["-23", "-22", "-21", "-20", "-19", ""].map(|end| format!("{name}{end}"));
@@ -166,10 +194,9 @@ impl Toolchain {
     /// [`NotFound`] with all places that were looked at.
     pub fn driver(&self, style: Style) -> Result<Tool, NotFound> {
         if style == Style::Cc {
-            let path = self.host_linker(style)?;
             return Ok(Tool {
                 name: "the compiler driver",
-                path,
+                ..self.host_linker_tool(style)?
             });
         }
         let mut search = Search::new(
@@ -199,7 +226,7 @@ impl Toolchain {
             Some(path) => search.named(path)?,
             None if style == Style::Cc => Tool {
                 name: "the compiler driver",
-                path: self.host_linker(style)?,
+                ..self.host_linker_tool(style)?
             },
             None => {
                 let cross = platform.gnu_name().map(|name| format!("{name}-gcc"));
@@ -223,12 +250,20 @@ impl Toolchain {
     /// # Errors
     /// [`NotFound`] with all places that were looked at.
     pub fn host_linker(&self, style: Style) -> Result<PathBuf, NotFound> {
+        self.host_linker_tool(style).map(|tool| tool.path)
+    }
+
+    /// As [`Self::host_linker`], with why it is this one.
+    ///
+    /// # Errors
+    /// [`NotFound`] with all places that were looked at.
+    pub fn host_linker_tool(&self, style: Style) -> Result<Tool, NotFound> {
         let mut search = Search::new(
             "the host linker",
             "name one with --offlink-host-linker=PATH or OFFLINK_HOST_LINKER",
         );
         if let Some(path) = &self.named.host_linker {
-            return search.named(path).map(|tool| tool.path);
+            return search.named(path);
         }
         match style {
             Style::Cc => search.path_variable(DRIVERS),
@@ -243,14 +278,17 @@ impl Toolchain {
             ]),
             Style::LldFlavor => {
                 for sysroot in self.rust() {
-                    search.dir(&rust::host_bin(sysroot), &["rust-lld"]);
+                    search.dir(&rust::host_bin(&sysroot.path), &["rust-lld"], RUSTS);
                 }
                 search.path_variable(&["lld"]);
             }
         }
-        search.finish().map(|tool| tool.path)
+        search.finish()
     }
 }
+
+/// Why a tool of a Rust toolchain is taken.
+const RUSTS: &str = "the Rust toolchain's";
 
 /// Usual names of compiler drivers.
 const DRIVERS: &[&str] = &["cc", "gcc", "clang"];
@@ -276,7 +314,7 @@ fn variable(name: &str) -> Option<OsString> {
 
 /// The subdirectories of `dir`, in order of their names, whose names `wanted`.
 /// A directory that can't be read has none.
-fn subdirectories(dir: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+pub(crate) fn subdirectories(dir: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(dir) else {
         return Vec::new();
     };

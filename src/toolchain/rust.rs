@@ -4,36 +4,46 @@ use super::{subdirectories, variable};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+/// A Rust toolchain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sysroot {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Why it is looked into.
+    pub rule: &'static str,
+}
+
 /// Sysroots, the most fitting first: the one that the line is from, the one
 /// that rustc put into LD_LIBRARY_PATH, the one that rustup would use, then
 /// rustup's others.
-pub(super) fn sysroots(arguments: &[OsString]) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    let mut add = |path: PathBuf| {
-        if path.join("lib/rustlib").is_dir() && !found.contains(&path) {
-            found.push(path);
+pub(super) fn sysroots(arguments: &[OsString]) -> Vec<Sysroot> {
+    let mut found: Vec<Sysroot> = Vec::new();
+    let mut add = |path: PathBuf, rule| {
+        let is_known = found.iter().any(|sysroot| sysroot.path == path);
+        if path.join("lib/rustlib").is_dir() && !is_known {
+            found.push(Sysroot { path, rule });
         }
     };
     arguments
         .iter()
         .filter_map(|argument| sysroot_in(argument))
-        .for_each(&mut add);
+        .for_each(|path| add(path, "the line's"));
     if let Some(path) = variable("LD_LIBRARY_PATH") {
         std::env::split_paths(&path)
             .filter(|dir| dir.ends_with("lib"))
             .filter_map(|dir| dir.parent().map(Path::to_owned))
-            .for_each(&mut add);
+            .for_each(|path| add(path, "LD_LIBRARY_PATH"));
     }
     if let Some(rustup) = rustup_home() {
         let toolchains = rustup.join("toolchains");
-        let chosen = variable("RUSTUP_TOOLCHAIN")
-            .or_else(|| default_toolchain(&rustup.join("settings.toml")));
-        if let Some(chosen) = chosen {
-            add(toolchains.join(chosen));
+        if let Some(chosen) = variable("RUSTUP_TOOLCHAIN") {
+            add(toolchains.join(chosen), "RUSTUP_TOOLCHAIN");
+        } else if let Some(chosen) = default_toolchain(&rustup.join("settings.toml")) {
+            add(toolchains.join(chosen), "rustup's default");
         }
         subdirectories(&toolchains, |_| true)
             .into_iter()
-            .for_each(&mut add);
+            .for_each(|path| add(path, "one of rustup's"));
     }
     found
 }
@@ -72,6 +82,12 @@ pub(super) fn host_bin(sysroot: &Path) -> PathBuf {
         .map(|target| target.join("bin"))
         .find(|bin| bin.join("rust-lld").is_file())
         .unwrap_or_else(|| rustlib.join("bin"))
+}
+
+/// Where a sysroot keeps the libraries of its targets, the host among them.
+pub(super) fn target_libs(sysroot: &Path) -> Vec<PathBuf> {
+    let targets = subdirectories(&sysroot.join("lib/rustlib"), |_| true);
+    targets.into_iter().map(|dir| dir.join("lib")).collect()
 }
 
 #[cfg(test)]

@@ -22,12 +22,16 @@ fn list(looked: &[String]) -> String {
     }
 }
 
+/// Why a tool is the one that the user wants.
+pub(super) const NAMED: &str = "named";
+
 /// The search for one tool: the first place that has it wins.
 pub(super) struct Search {
     name: &'static str,
     remedy: &'static str,
     looked: Vec<String>,
-    found: Option<PathBuf>,
+    /// With why it is this one.
+    found: Option<(PathBuf, &'static str)>,
 }
 
 impl Search {
@@ -43,7 +47,7 @@ impl Search {
     /// The tool is the named program and no other.
     pub(super) fn only(mut self, path: &Path) -> Result<Tool, NotFound> {
         if is_program(path) {
-            self.found = Some(path.into());
+            self.found = Some((path.into(), NAMED));
         } else {
             self.looked.push(format!(
                 "'{}', which is named but is no program",
@@ -54,21 +58,24 @@ impl Search {
     }
 
     /// The file is the named one and no other.
-    pub(super) fn only_file(mut self, path: &Path) -> Result<PathBuf, NotFound> {
+    pub(super) fn only_file(mut self, path: &Path) -> Result<Tool, NotFound> {
         if path.is_file() {
-            return Ok(path.into());
+            self.found = Some((path.into(), NAMED));
+        } else {
+            self.looked.push(format!(
+                "'{}', which is named but is no file",
+                path.display()
+            ));
         }
-        self.looked.push(format!(
-            "'{}', which is named but is no file",
-            path.display()
-        ));
-        self.finish().map(|tool| tool.path)
+        self.finish()
     }
 
-    /// Looks for the file `name`, which is no program, in `dir`.
-    pub(super) fn file(&mut self, dir: &Path, name: &str) {
+    /// Looks for the file `name`, which is no program, in `dir`, which is looked
+    /// into because of `rule`.
+    pub(super) fn file(&mut self, dir: &Path, name: &str, rule: &'static str) {
         if self.found.is_none() {
-            self.found = Some(dir.join(name)).filter(|path| path.is_file());
+            let path = Some(dir.join(name)).filter(|path| path.is_file());
+            self.found = path.map(|path| (path, rule));
             self.looked.push(dir.display().to_string());
         }
     }
@@ -79,16 +86,19 @@ impl Search {
             return self.only(path);
         }
         self.path_variable(&[&path.to_string_lossy()]);
+        self.found = self.found.map(|(path, _)| (path, NAMED));
         self.finish()
     }
 
-    /// Looks for programs of these names in `dir`.
-    pub(super) fn dir(&mut self, dir: &Path, names: &[&str]) {
+    /// Looks for programs of these names in `dir`, which is looked into because
+    /// of `rule`.
+    pub(super) fn dir(&mut self, dir: &Path, names: &[&str], rule: &'static str) {
         if self.found.is_none() {
             self.found = names
                 .iter()
                 .map(|name| dir.join(name))
-                .find(|path| is_program(path));
+                .find(|path| is_program(path))
+                .map(|path| (path, rule));
             self.looked.push(dir.display().to_string());
         }
     }
@@ -103,15 +113,17 @@ impl Search {
         self.found = names
             .iter()
             .flat_map(|name| dirs.iter().map(move |dir| dir.join(name)))
-            .find(|path| is_program(path));
+            .find(|path| is_program(path))
+            .map(|path| (path, "PATH"));
         self.looked.push("PATH".into());
     }
 
     pub(super) fn finish(self) -> Result<Tool, NotFound> {
         match self.found {
-            Some(path) => Ok(Tool {
+            Some((path, rule)) => Ok(Tool {
                 name: self.name,
                 path,
+                rule,
             }),
             None => Err(NotFound {
                 name: self.name,
@@ -134,8 +146,8 @@ mod tests {
     #[test]
     fn a_failed_search_names_its_places() {
         let mut search = Search::new("ptxas", "buy one");
-        search.dir(Path::new("/no/such/dir"), &["ptxas"]);
-        search.dir(Path::new("/nor/this"), &["ptxas"]);
+        search.dir(Path::new("/no/such/dir"), &["ptxas"], "");
+        search.dir(Path::new("/nor/this"), &["ptxas"], "");
         let message = search.finish().unwrap_err().to_string();
         assert_eq!(
             message,
@@ -154,6 +166,9 @@ mod tests {
                 .contains("'/no/such/ptxas', which is named")
         );
         let found = Search::new("sh", "").only(Path::new("/bin/sh")).unwrap();
-        assert_eq!(found.path, Path::new("/bin/sh"));
+        assert_eq!(
+            (found.path.as_path(), found.rule),
+            (Path::new("/bin/sh"), NAMED)
+        );
     }
 }

@@ -113,6 +113,7 @@ fn directories_that_no_option_names() {
         bench
             .offlink()
             .args(["ld", "-shared", "--sysroot=root", option, "user.o"])
+            .arg("--offlink-omptarget=none")
             .args(["-lsaxpy", "-o", "out.so"])
             .succeeds_silently();
         let listing = bench.offlink().args(["inspect", "out.so"]).succeeds();

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::clang_wrapper::wrapper_folder;
-use crate::device_code::{CPU, bitcode};
+use crate::device_code::{CPU, RUNTIME, bitcode, launcher_with, saxpy_images};
 use crate::gpu_kinds::{Language, count, source, without_addresses};
 use crate::workbench::{Run, Workbench, cuda, fixture};
 
 /// Where Debian has the runtime of LLVM 19, without a development package: that
 /// can't be installed beside LLVM 22's.
-const RUNTIME: &str = "/usr/lib/llvm-19/lib";
+const LIBRARIES: &str = "/usr/lib/llvm-19/lib";
 
 const CPU_TARGET: [&str; 2] = ["-fopenmp", "-fopenmp-targets=x86_64-unknown-linux-gnu"];
 
@@ -28,7 +28,7 @@ fn openmp(bench: &Workbench, clang: &str) -> Command {
     ] {
         bench.folder("lib");
         if !bench.path(link).exists() {
-            bench.link(link, PathBuf::from(RUNTIME).join(library));
+            bench.link(link, PathBuf::from(LIBRARIES).join(library));
         }
     }
     let mut command = bench.command(clang);
@@ -54,7 +54,7 @@ fn openmp_object(bench: &Workbench, clang: &str, name: &str, flags: &[&str]) -> 
 
 /// The arguments of a link with the runtime of LLVM 19.
 fn runtime() -> [String; 2] {
-    ["-Llib".into(), format!("-Wl,-rpath,{RUNTIME}")]
+    ["-Llib".into(), format!("-Wl,-rpath,{LIBRARIES}")]
 }
 
 fn runs_on_the_device(bench: &Workbench) {
@@ -125,7 +125,7 @@ fn step_by_step() {
         bench
             .offlink()
             .args(["cc", &object, "-Llib", "-lomptarget", "-lomp"])
-            .arg(format!("-Wl,-rpath,{RUNTIME}"))
+            .arg(format!("-Wl,-rpath,{LIBRARIES}"))
             .args(["-o", "program"])
             .args(option)
             .succeeds_silently()
@@ -164,7 +164,7 @@ fn relocatable_links() {
         .arg(main)
         .args(["first.o", "second.o", "-Wl,--gc-sections", "-Llib"])
         .args(["-lomptarget", "-lomp", "-o", "program"])
-        .arg(format!("-Wl,-rpath,{RUNTIME}"))
+        .arg(format!("-Wl,-rpath,{LIBRARIES}"))
         .succeeds_silently();
     let printed = bench.program(bench.path("program")).succeeds();
     assert_eq!(printed, RAN.repeat(2));
@@ -174,11 +174,7 @@ fn relocatable_links() {
 fn entries_that_a_linker_dropped_are_missed() {
     let bench = Workbench::new();
     let object = openmp_object(&bench, "clang-19", "regions", &[]);
-    let driver = bench.write(
-        "driver",
-        "#!/bin/sh\nexec clang-22 -fuse-ld=lld -Wl,--gc-sections \"$@\"\n",
-    );
-    std::fs::set_permissions(&driver, PermissionsExt::from_mode(0o755)).expect("a program");
+    let driver = driver(&bench, "-fuse-ld=lld -Wl,--gc-sections");
     let stderr = bench
         .offlink()
         .env("OFFLINK_HOST_LINKER", driver)
@@ -207,6 +203,41 @@ fn a_kernel_that_no_image_has_is_missed() {
     );
     assert!(stderr.contains("regions-clang-19.o"), "{stderr}");
     assert!(!bench.path("program").exists());
+}
+
+/// Objects that only the host linker knows of: nothing would register their entries.
+#[test]
+fn entries_of_another_form_are_found_in_the_program() {
+    let bench = Workbench::new();
+    let object = launcher_with(&bench, &saxpy_images(&bench));
+    let entry = "static struct { const void *address; const char *name; unsigned long size; \
+        unsigned flags, data; } entry \
+        __attribute__((section(\"omp_offloading_entries\"), used, aligned(1))) = \
+        {&entry, \"saxpy\"};\n";
+    let unexpected = bench.write("unexpected.c", entry);
+    let stderr = bench
+        .offlink()
+        .env(
+            "OFFLINK_HOST_LINKER",
+            driver(&bench, &unexpected.display().to_string()),
+        )
+        .arg("cc")
+        .arg(object)
+        .args([RUNTIME, "-o", "program"])
+        .fails_with(1);
+    assert!(
+        stderr.contains("the openmp offload entry 'saxpy' of clang 19 or older"),
+        "{stderr}"
+    );
+    assert!(!bench.path("program").exists());
+}
+
+/// clang with arguments that offlink does not get to see.
+fn driver(bench: &Workbench, arguments: &str) -> PathBuf {
+    let script = format!("#!/bin/sh\nexec clang-22 {arguments} \"$@\"\n");
+    let driver = bench.write("driver", script);
+    std::fs::set_permissions(&driver, PermissionsExt::from_mode(0o755)).expect("a program");
+    driver
 }
 
 /// A program has one table of entries for each kind.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::doctor::doctor;
 use crate::workbench::{Run, Workbench, offlink, repository};
 
 /// The `sh` blocks of the README.
@@ -11,6 +12,18 @@ fn blocks() -> Vec<String> {
         .split("```sh\n")
         .skip(1)
         .map(|rest| rest.split("```").next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// What the README shows of `offlink doctor`, without the program's path.
+fn shown_of_doctor() -> String {
+    let readme = std::fs::read_to_string(repository().join("README.md")).expect("the README");
+    let block = readme.split("```text\n").nth(1).expect("a text block");
+    let block = block.split("```").next().unwrap_or_default();
+    block
+        .lines()
+        .skip(1)
+        .map(|line| format!("{line}\n"))
         .collect()
 }
 
@@ -63,13 +76,21 @@ fn commands_run_in_order() {
     assert!(run >= 5, "only {run} blocks were found in the README");
     let printed = bench.program("bash").args(["-c", &script]).succeeds();
     for expected in [
+        "kernels.ptx: 2 images, 0 entries",
         "0 of 1048576 elements wrong",
         "3 images, 1 entry",
         "saxpy: code 0, 0 of 65536 wrong",
         "target region: sum 499500, on the device",
         "\"arch\": \"gfx90a\"",
+        "hello-gpu: 3 images, 1 entry\n  image 1: openmp amdgcn-amd-amdhsa gfx90a hsaco\n",
+        "openmp: kernels run on ",
     ] {
         assert!(printed.contains(expected), "no {expected} in:\n{printed}");
+    }
+    let hello = tree.join("examples/hello-gpu/target/release/hello-gpu");
+    let doctor = doctor(&bench, "8.0, NVIDIA A100\n").arg(hello).succeeds();
+    for line in shown_of_doctor().lines() {
+        assert!(doctor.contains(line), "no {line} in:\n{doctor}");
     }
 }
 

@@ -111,5 +111,5 @@ fn of_a_program_through_cc() {
 
 #[test]
 fn of_a_library_through_ld() {
-    same_bytes("ld", "ld", &["-shared"]);
+    same_bytes("ld", "ld", &["-shared", RUNTIME]);
 }

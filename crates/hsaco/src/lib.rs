@@ -1,11 +1,13 @@
 //! AMD device targets: which processors exist, how a target ID is spelled and
-//! turned into LLVM target features, and the command line of `lld`.
+//! turned into LLVM target features, which GPUs run its code, and the command line
+//! of `lld`.
 //!
 //! Everything here is a pure function over values: no file is read and no
 //! process is started, so a device link can be planned before it runs.
 #![forbid(unsafe_code)]
 
 pub mod device_libs;
+pub mod fit;
 pub mod lld;
 pub mod processor;
 pub mod target_id;

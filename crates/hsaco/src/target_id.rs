@@ -156,6 +156,16 @@ impl TargetId {
             && allows(self.xnack, other.xnack)
     }
 
+    /// Whether the code, or the GPU, has sramecc on.
+    pub fn sramecc(self) -> Setting {
+        self.sramecc
+    }
+
+    /// Whether the code, or the GPU, has xnack on.
+    pub fn xnack(self) -> Setting {
+        self.xnack
+    }
+
     /// The LLVM target features, such as `-sramecc,+xnack`; empty when the ID
     /// sets none.
     pub fn features(self) -> String {

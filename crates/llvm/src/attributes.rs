@@ -25,7 +25,9 @@ pub(crate) fn declared_ptx(module: &Module<'_>) -> Option<u32> {
 /// NVPTX has one GPU per module, and a clang without CUDA leaves features that don't fit the GPU, so all go.
 /// Functions for AMDGPU may have been compiled for another GPU, as generic device libraries are; their
 /// features that follow from the GPU go, those that are a choice stay, and the choices of `options` (a target
-/// ID's settings) come on top.
+/// ID's settings) come on top. What an optimiser has inferred goes as well: which of its inputs a function
+/// doesn't need depends on the GPU, and the optimiser infers it again. (LLVM 22: a trap needs the queue's
+/// address before gfx9 only. Told that it needs none, the code for those reads behind its arguments.)
 pub(crate) fn retarget(module: &Module<'_>, options: &Options) {
     for function in ir::globals(module) {
         if options.triple.starts_with("nvptx") {
@@ -33,12 +35,16 @@ pub(crate) fn retarget(module: &Module<'_>, options: &Options) {
             function.set_attribute(FEATURES, None);
         } else if options.triple.starts_with("amdgcn") {
             let mut features = function.attribute(FEATURES);
-            if function
-                .attribute(CPU)
-                .is_some_and(|cpu| cpu != options.cpu)
-            {
+            if let Some(cpu) = function.attribute(CPU).filter(|cpu| *cpu != options.cpu) {
                 function.set_attribute(CPU, Some(&options.cpu));
-                features = features.map(|features| choices(&features));
+                features = features.map(|features| choices(&features, [&cpu, &options.cpu]));
+                for inferred in function
+                    .attribute_keys()
+                    .iter()
+                    .filter(|key| is_inferred(key))
+                {
+                    function.set_attribute(inferred, None);
+                }
             }
             if let Some(features) = features {
                 let features = joined([&features, &options.features]);
@@ -138,19 +144,32 @@ fn in_both(first: &str, second: &str) -> String {
     shared.collect::<Vec<_>>().join(",")
 }
 
-/// Of AMDGPU features those that a compiler chooses for a GPU rather than takes from it.
-fn choices(features: &str) -> String {
+/// Whether an attribute of a function for AMDGPU is one that LLVM's optimiser adds.
+fn is_inferred(key: &str) -> bool {
+    key.starts_with("amdgpu-no-") || key == "amdgpu-agpr-alloc"
+}
+
+/// Of AMDGPU features those that a compiler chooses for a GPU rather than takes from it, when the code goes
+/// from the first GPU to the second.
+fn choices(features: &str, cpus: [&str; 2]) -> String {
+    let is_for_modes = cpus.into_iter().all(has_modes);
     features
         .split(',')
-        .filter(|feature| {
-            let name = feature.trim_start_matches(['+', '-']);
-            matches!(
-                name,
-                "wavefrontsize32" | "wavefrontsize64" | "cumode" | "xnack" | "sramecc"
-            )
+        .filter(|feature| match feature.trim_start_matches(['+', '-']) {
+            "wavefrontsize32" | "wavefrontsize64" | "cumode" => is_for_modes,
+            name => matches!(name, "xnack" | "sramecc"),
         })
         .collect::<Vec<_>>()
         .join(",")
+}
+
+/// Whether a GPU runs waves of 32 and of 64 threads, and compute units alone and in pairs: gfx10 to gfx12, but
+/// for gfx125x (LLVM 22's "User Guide for AMDGPU Backend").
+fn has_modes(cpu: &str) -> bool {
+    ["gfx10", "gfx11", "gfx12"]
+        .iter()
+        .any(|family| cpu.starts_with(family))
+        && !cpu.starts_with("gfx125")
 }
 
 #[cfg(test)]
@@ -181,10 +200,22 @@ mod tests {
 
     #[test]
     fn choices_survive_a_change_of_gpu() {
+        let of = |from, to| {
+            let features =
+                "+16-bit-insts,-wavefrontsize32,+wavefrontsize64,+xnack,+gfx9-insts,-sramecc";
+            choices(features, [from, to])
+        };
         assert_eq!(
-            choices("+16-bit-insts,-wavefrontsize32,+wavefrontsize64,+xnack,+gfx9-insts,-sramecc"),
+            of("gfx1030", "gfx1100"),
             "-wavefrontsize32,+wavefrontsize64,+xnack,-sramecc"
         );
-        assert_eq!(choices(""), "");
+        for (from, to) in [
+            ("gfx90a", "gfx1100"),
+            ("gfx1100", "gfx90a"),
+            ("gfx1100", "gfx1250"),
+        ] {
+            assert_eq!(of(from, to), "+xnack,-sramecc", "{from} {to}");
+        }
+        assert_eq!(choices("", ["gfx90a", "gfx942"]), "");
     }
 }

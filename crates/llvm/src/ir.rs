@@ -144,6 +144,31 @@ impl<'m> Global<'m> {
         }
     }
 
+    /// The keys of all string attributes of a function.
+    pub(crate) fn attribute_keys(self) -> Vec<String> {
+        if !self.is_function() {
+            return Vec::new();
+        }
+        // SAFETY: see above; the array is as long as LLVM says that it fills it, and the strings live in the
+        // context.
+        unsafe {
+            let index = LLVMAttributeFunctionIndex;
+            let count = LLVMGetAttributeCountAtIndex(self.value, index) as usize;
+            let mut attributes = vec![ptr::null_mut(); count];
+            LLVMGetAttributesAtIndex(self.value, index, attributes.as_mut_ptr());
+            let strings = attributes
+                .into_iter()
+                .filter(|it| LLVMIsStringAttribute(*it) != 0);
+            strings
+                .map(|attribute| {
+                    let mut length = 0;
+                    let start = LLVMGetStringAttributeKind(attribute, &mut length);
+                    String::from_utf8_lossy(bytes(start.cast(), length as usize)).into_owned()
+                })
+                .collect()
+        }
+    }
+
     /// Sets the string attribute `key` of a function, or takes it away.
     pub(crate) fn set_attribute(self, key: &str, value: Option<&str>) {
         if !self.is_function() {

@@ -23,7 +23,7 @@ impl Inspect {
             reports.push(inspect::file(file)?);
         }
         let text = if self.json {
-            inspect::json(&reports)?
+            report::json(&reports)?
         } else {
             inspect::text(&reports)
         };

@@ -6,7 +6,7 @@ use crate::cli::UsageError;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
 use crate::options::{DeviceLib, Emit, Options};
-use crate::pipeline::{one_target, select};
+use crate::pipeline::{image_file, select};
 use crate::target::{Device, Target};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
@@ -100,6 +100,12 @@ impl Link {
             llvm_options: self.mllvm,
             ..options
         };
-        one_target::link(target, inputs, self.export_symbol, &options, &self.output)
+        image_file::link(
+            &[target],
+            &inputs,
+            &self.export_symbol,
+            &options,
+            &self.output,
+        )
     }
 }

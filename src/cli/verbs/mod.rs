@@ -1,6 +1,7 @@
 //! offlink's own verbs: the single steps of a link, and a look at a file.
 
 mod bundle;
+mod doctor;
 mod extract;
 mod inspect;
 mod link;
@@ -13,9 +14,12 @@ use crate::options::{DeviceOptions, Options};
 use crate::response_file;
 use clap::Parser;
 use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
 
 /// The first words that are verbs and not arguments of a foreign line.
-pub const NAMES: [&str; 6] = ["bundle", "extract", "inspect", "link", "seal", "wrap"];
+pub const NAMES: [&str; 7] = [
+    "bundle", "doctor", "extract", "inspect", "link", "seal", "wrap",
+];
 
 /// A verb with its arguments and the own options of its line.
 #[derive(Debug)]
@@ -33,6 +37,7 @@ enum Arguments {
     Wrap(wrap::Wrap),
     Seal(seal::Seal),
     Inspect(inspect::Inspect),
+    Doctor(doctor::Doctor),
 }
 
 /// Reads a verb's line, `arguments` beginning with the verb.
@@ -51,19 +56,8 @@ pub fn parse(
         Ok(arguments) => Ok(Verb { arguments, options }),
         // Help and version are no errors; clap prints them and ends.
         Err(error) if !error.use_stderr() => error.exit(),
-        Err(error) => Err(UsageError::Verb(first_paragraph(&error.to_string()))),
+        Err(error) => Err(error.into()),
     }
-}
-
-/// clap's message without its usage text.
-fn first_paragraph(message: &str) -> String {
-    let message = message.strip_prefix("error: ").unwrap_or(message);
-    message
-        .split("\n\n")
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_owned()
 }
 
 impl Verb {
@@ -72,19 +66,21 @@ impl Verb {
         self.options.verbose
     }
 
-    /// Does it.
+    /// Does it; returns how to end where nothing went wrong.
     ///
     /// # Errors
     /// Whatever went wrong.
-    pub fn run(self) -> Result<(), Error> {
-        match self.arguments {
+    pub fn run(self) -> Result<ExitCode, Error> {
+        let done = match self.arguments {
             Arguments::Extract(extract) => extract.run(&self.options),
             Arguments::Link(link) => link.run(self.options),
             Arguments::Bundle(bundle) => bundle.run(),
             Arguments::Wrap(wrap) => wrap.run(self.options),
             Arguments::Seal(seal) => seal.run(),
             Arguments::Inspect(inspect) => inspect.run(),
-        }
+            Arguments::Doctor(doctor) => return doctor.run(&self.options),
+        };
+        done.map(|()| ExitCode::SUCCESS)
     }
 }
 

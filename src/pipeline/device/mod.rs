@@ -25,8 +25,6 @@ use offlink_llvm::Library;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A finished image.
 #[derive(Clone, Debug)]
@@ -115,7 +113,7 @@ pub fn link_all(
     run_jobs(&plan.jobs, &context, request.options.jobs)
 }
 
-/// Runs jobs on up to `limit` threads (as many as there are cores by default).
+/// Runs jobs, up to `limit` at a time (by default, as the caller's jobserver allows).
 ///
 /// # Errors
 /// As [`link_all`].
@@ -124,29 +122,7 @@ pub fn run_jobs(
     context: &Context<'_>,
     limit: Option<NonZeroUsize>,
 ) -> Result<Vec<DeviceImage>, DeviceError> {
-    let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let threads = limit.unwrap_or_else(cores).get().min(jobs.len());
-    let next = AtomicUsize::new(0);
-    let results: Vec<OnceLock<Result<DeviceImage, DeviceError>>> =
-        jobs.iter().map(|_| OnceLock::new()).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let position = next.fetch_add(1, Ordering::Relaxed);
-                    let (Some(job), Some(result)) = (jobs.get(position), results.get(position))
-                    else {
-                        break;
-                    };
-                    result.get_or_init(|| run_job(job, position, context));
-                }
-            });
-        }
-    });
-    results
-        .into_iter()
-        .filter_map(OnceLock::into_inner)
-        .collect()
+    offlink_jobs::map(jobs, limit, |position, job| run_job(job, position, context))
 }
 
 fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceImage, DeviceError> {

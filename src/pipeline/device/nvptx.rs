@@ -67,7 +67,9 @@ impl Linker<'_> {
             ([], [only]) if self.link.objects.is_empty() => Ok(only.data.clone()),
             _ => {
                 self.only_bitcode()?;
-                Ok(self.compile_to_ptx(self.arch.min_ptx())?.text)
+                let lowest = self.arch.min_ptx();
+                let asked = self.link.options.ptx_version.unwrap_or(lowest);
+                Ok(self.compile_to_ptx(lowest.max(asked))?.text)
             }
         }
     }

@@ -84,6 +84,19 @@ impl Archive {
         Ok(members)
     }
 
+    /// The name and the bytes of each member.
+    ///
+    /// # Errors
+    /// As [`Archive::members`].
+    pub fn files(&self) -> Result<Vec<(String, Bytes)>, ScanError> {
+        let mut files = Vec::new();
+        self.visit(|archive, file, member| {
+            files.push((archive.name(member), archive.contents(file, member)?));
+            Ok(())
+        })?;
+        Ok(files)
+    }
+
     /// The members with this name, which need not be unique.
     ///
     /// # Errors

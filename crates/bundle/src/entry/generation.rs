@@ -6,7 +6,7 @@ use super::{Error, OffloadEntry};
 use crate::offload_binary::OffloadKind;
 
 /// The LLVM whose compilers, and runtimes, know entries of one form.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Generation {
     /// LLVM 19 and older: 32 bytes in a section of the kind's own (seen in objects of
     /// clang 19.1.7).
@@ -28,6 +28,7 @@ pub const SECTIONS: [(&str, Option<OffloadKind>); 4] = [
     ("hip_offloading_entries", Some(OffloadKind::Hip)),
 ];
 
+/// The section that all kinds share.
 pub(crate) const COMMON_SECTION: &str = "llvm_offload_entries";
 
 impl Generation {

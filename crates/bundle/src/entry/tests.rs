@@ -95,18 +95,13 @@ fn sizes_are_summed_over_sections() {
     assert_eq!(entries_size(fixture!("device-rel.cubin")).unwrap(), 0);
 }
 
-/// An entry of OpenMP as [`entry`] gives it, of older compilers.
-fn old(generation: Generation, entry: OffloadEntry) -> OffloadEntry {
-    OffloadEntry {
-        generation,
-        ..entry
-    }
-}
-
 #[test]
 fn reads_entries_of_older_compilers() {
     let target = |generation, name| {
-        [entry("total", 0, 4, 0), entry(name, 0, 0, 0)].map(|entry| old(generation, entry))
+        [entry("total", 0, 4, 0), entry(name, 0, 0, 0)].map(|entry| OffloadEntry {
+            generation,
+            ..entry
+        })
     };
     assert_eq!(
         read_object(fixture!("target-19.o")).unwrap(),

@@ -33,8 +33,8 @@ const PLACE: Place = Place {
 /// `__cudaInitModule` where the runtime has that. Entries of surfaces and
 /// textures are passed over, as CUDA 12 removed the functions for them.
 ///
-/// The entries of clang 19 don't tell enough of a managed variable, which is passed
-/// over.
+/// The entries are those of one [`Generation`]. LLVM 19's don't tell enough of a managed
+/// variable, which is passed over.
 ///
 /// # Errors
 /// [`Error::Template`], [`Error::Layout`] and [`Error::Io`]; part of the object

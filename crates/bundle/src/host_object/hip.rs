@@ -30,8 +30,8 @@ const PLACE: Place = Place {
 /// offload entries of kind 4; `__hipUnregisterFatBinary` is left to `atexit`.
 /// These are the calls that LLVM 22.1.8's clang-linker-wrapper makes.
 ///
-/// The entries of clang 19 don't tell enough of a managed variable, which is passed
-/// over.
+/// The entries are those of one [`Generation`]. LLVM 19's don't tell enough of a managed
+/// variable, which is passed over.
 ///
 /// # Errors
 /// [`Error::Template`], [`Error::Layout`] and [`Error::Io`]; part of the object

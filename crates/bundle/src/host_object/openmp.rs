@@ -31,7 +31,8 @@ pub const RELOCATABLE_SECTION: &str = ".llvm.offloading.relocatable";
 ///
 /// Each image is embedded as an offload binary of version 1 in an allocated
 /// section `.llvm.offloading`, where LLVM's tools find it again, and is
-/// registered without that wrapping. All share the program's offload entries.
+/// registered without that wrapping. All share the program's offload entries, which
+/// are those of one [`Generation`].
 /// The object is the same for the same images, and their bytes are written
 /// from where they lie. No images give an object that registers none.
 ///

@@ -8,7 +8,7 @@ mod product;
 use super::{cc::is_lld, ld, lld_link};
 use crate::cli::{Command, UsageError, help};
 use crate::device_setting::{Change, DeviceSetting};
-use crate::options::{Emit, Options, split_once, strip_prefix};
+use crate::options::{Choice, Emit, Options, split_once, strip_prefix};
 use crate::request::Request;
 use crate::wrapper_request::{LlvmOption, TimeTraceFile, WrapperRequest};
 use std::ffi::{OsStr, OsString};
@@ -247,6 +247,10 @@ impl Reader {
 
     fn finish(mut self, line: Vec<OsString>) -> Result<Command, UsageError> {
         let mut options = self.options;
+        // clang names its own runtime.
+        if options.omptarget == Choice::Found {
+            options.omptarget = Choice::None;
+        }
         device_argument::apply(&self.wrapper, &mut options)?;
         options
             .llvm_options

@@ -7,6 +7,7 @@ mod archive;
 mod error;
 mod fatbinary;
 mod line;
+pub mod llvm_bitcode_linker;
 mod nvlink_wrapper;
 mod offload_binary;
 mod offload_bundler;
@@ -35,6 +36,7 @@ const TABLE: &[(&[&str], Run)] = &[
     (&["clang-offload-bundler"], offload_bundler::run),
     (&["clang-nvlink-wrapper"], nvlink_wrapper::run),
     (&["fatbinary"], fatbinary::run),
+    (&["llvm-bitcode-linker"], llvm_bitcode_linker::run),
 ];
 
 /// A peer's line, to be carried out.
@@ -94,6 +96,7 @@ mod tests {
     #[test]
     fn names_with_and_without_version() {
         for name in [
+            "llvm-bitcode-linker",
             "clang-offload-packager-19",
             "llvm-offload-binary-22.1",
             "llvm-offload-wrapper",

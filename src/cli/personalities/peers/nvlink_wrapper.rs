@@ -6,7 +6,7 @@ mod lazy;
 use super::PeerError;
 use crate::cli::help;
 use crate::options::{Emit, Options, split_once, strip_prefix};
-use crate::pipeline::{dry_run, one_target};
+use crate::pipeline::{dry_run, image_file};
 use crate::target::Target;
 use crate::{Error, report};
 use lazy::Input;
@@ -348,7 +348,13 @@ impl Line {
             let sources = inputs.iter().map(|input| input.source.as_str());
             return report::print(&self.as_command(sources));
         }
-        one_target::link(target, inputs, self.required, &self.options, &self.output)
+        image_file::link(
+            &[target],
+            &inputs,
+            &self.required,
+            &self.options,
+            &self.output,
+        )
     }
 
     /// The link as a command of offlink; members of archives are shown by name.

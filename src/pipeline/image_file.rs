@@ -1,0 +1,77 @@
+//! Device links by themselves: code for one target or several, and the file for
+//! what comes of it.
+
+use super::bundle::{self, Described};
+use super::device::{self, Context, DeviceImage};
+use super::group::Group;
+use super::plan;
+use super::work_dir::WorkDir;
+use crate::device_input::DeviceInput;
+use crate::options::Options;
+use crate::request::Style;
+use crate::target::Target;
+use crate::toolchain::Toolchain;
+use crate::{Error, output_file};
+use offlink_bundle::offload_binary::OffloadKind;
+use std::path::Path;
+
+/// Who launches the kernels of an offload binary, where nobody says: who an
+/// image is for by default, and what rustc's own device pass writes.
+const KIND: OffloadKind = OffloadKind::OpenMp;
+
+/// Links `inputs` for each of `targets`, keeps the symbols `exports`, and writes
+/// to `output` the image or, for several targets, an offload binary of all.
+///
+/// # Errors
+/// [`Error`] when a link fails or gives more than one image.
+pub fn link(
+    targets: &[Target],
+    inputs: &[DeviceInput],
+    exports: &[String],
+    options: &Options,
+    output: &Path,
+) -> Result<(), Error> {
+    let mut jobs = Vec::new();
+    for target in targets {
+        let group = Group {
+            target: target.clone(),
+            inputs: inputs.to_vec(),
+        };
+        let own = plan::jobs_of(group, exports.to_vec(), &options.device)?;
+        if own.len() != 1 {
+            return Err(Error::SeveralImages {
+                count: own.len(),
+                target: target.to_string(),
+                output: output.into(),
+            });
+        }
+        jobs.extend(own);
+    }
+    let toolchain = Toolchain::new(&options.device.tools, &[]);
+    let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
+    let context = Context {
+        library: device::library(&jobs, &toolchain, &options.llvm_options)?,
+        toolchain: &toolchain,
+        style: Style::Cc,
+        verbose: options.verbose,
+        work_dir: &work_dir,
+        llvm_options: &options.llvm_options,
+    };
+    let images = device::run_jobs(&jobs, &context, options.jobs)?;
+    match images.as_slice() {
+        [image] => Ok(output_file::write_bytes(output, &image.data)?),
+        images => write_all(images, options, output),
+    }
+}
+
+fn write_all(images: &[DeviceImage], options: &Options, output: &Path) -> Result<(), Error> {
+    let described: Vec<Described<'_>> = images
+        .iter()
+        .map(|image| Described::linked(KIND, &image.target, &image.data))
+        .collect();
+    let runtime = options.spirv_runtime;
+    let version = bundle::version(KIND, runtime);
+    output_file::write(output, |out| {
+        bundle::offload_binary(&described, version, runtime, out).map_err(Error::from)
+    })
+}
