@@ -4,7 +4,7 @@
 //! not named is looked for.
 
 mod cuda;
-pub mod device_libraries;
+mod device_libraries;
 pub mod llvm;
 pub mod omptarget;
 pub mod rust;
