@@ -110,9 +110,6 @@ pub enum UsageError {
     /// An option of a peer that offlink does not carry out.
     #[error("clang-linker-wrapper's option '{0}' is not supported; nothing was linked")]
     Unsupported(String),
-    /// Only the other kinds' registration code can be shown as IR.
-    #[error("--print-wrapped-module shows no registration code for SYCL; leave it out")]
-    NoModuleForSycl,
 }
 
 impl From<clap::Error> for UsageError {

@@ -2,6 +2,7 @@
 
 use super::devices::Devices;
 use crate::Error;
+use crate::loader::Loader;
 use crate::options::{Choice, Options};
 use crate::output_file;
 use crate::pipeline::host::{DEFAULT_HOST, Host};
@@ -45,6 +46,9 @@ pub struct ToolReport {
     pub problem: Option<String>,
     /// It was named by an option or the environment.
     pub named: bool,
+    /// The folder that a program needs in its run path to find it, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_path: Option<String>,
 }
 
 /// Whether images for one sort of target can be made.
@@ -286,6 +290,7 @@ fn other_hosts(toolchain: &Toolchain, named: bool) -> ToolReport {
 }
 
 fn omptarget(toolchain: &Toolchain, choice: &Choice) -> ToolReport {
+    let platform = Host::of_triple(DEFAULT_HOST).platform;
     let mut report = ToolReport {
         name: OMPTARGET,
         named: matches!(choice, Choice::Named(_)),
@@ -293,7 +298,7 @@ fn omptarget(toolchain: &Toolchain, choice: &Choice) -> ToolReport {
     };
     let found = toolchain.omptarget(&Wanted {
         choice,
-        platform: Host::of_triple(DEFAULT_HOST).platform,
+        platform,
         entries: Generation::default(),
         line: &LinkLine::default(),
     });
@@ -301,6 +306,8 @@ fn omptarget(toolchain: &Toolchain, choice: &Choice) -> ToolReport {
         Ok(library) => {
             report.path = Some(library.path.display().to_string());
             report.rule = Some(library.rule);
+            let run_path = library.run_path(&Loader::new(platform, None));
+            report.run_path = run_path.map(|dir| dir.display().to_string());
             report.version = library
                 .version
                 .map(|(major, minor)| format!("{major}.{minor}"));

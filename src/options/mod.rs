@@ -102,6 +102,10 @@ pub struct DeviceOptions {
     pub ptx_version: Option<PtxVersion>,
     /// Optimisation level, 0 to 3.
     pub opt_level: u8,
+    /// Passes for LLVM in place of the level's, in the notation of `opt -passes`.
+    pub passes: Option<String>,
+    /// The output is linked once more, so that all that is not local stays.
+    pub relocatable: bool,
     /// The tools that were named; the others are looked for.
     pub tools: ToolPaths,
     /// Arguments for ptxas, behind offlink's own.
@@ -116,6 +120,8 @@ impl Default for DeviceOptions {
             emit: Emit::Image,
             ptx_version: None,
             opt_level: 3,
+            passes: None,
+            relocatable: false,
             tools: ToolPaths::default(),
             ptxas_arguments: Vec::new(),
             linker_arguments: Vec::new(),

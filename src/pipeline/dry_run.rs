@@ -3,12 +3,12 @@
 
 use super::group::REGISTERED;
 use super::host::{DEFAULT_HOST, Host};
-use super::plan::{DeviceLink, Plan, Work};
+use super::plan::{Plan, Work};
 use super::scan::{Item, Scanned};
 use super::select::Selected;
 use super::{extract, group, host_link, openmp_runtime, plan};
 use crate::Error;
-use crate::options::{Compress, Emit};
+use crate::options::{Compress, DeviceOptions, Emit};
 use crate::request::{OutputKind, Request, Style};
 use crate::spirv_runtime::SpirvRuntime;
 use crate::toolchain::Toolchain;
@@ -57,7 +57,7 @@ pub fn commands(
         wrap.extend(compiler(request, host, &host_linker));
         wrap.extend(entries_of_llvm(selected.entries.form(kind)));
         wrap.extend(words(&["-o", &object, &bundle]));
-        if is_relocatable && kind == OffloadKind::OpenMp {
+        if is_relocatable && matches!(kind, OffloadKind::OpenMp | OffloadKind::Sycl) {
             wrap.push("--relocatable".into());
         }
         lines.push(wrap);
@@ -124,11 +124,11 @@ fn link_lines(plan: &Plan, llvm_options: &[String]) -> Vec<Vec<OsString>> {
         let mut line = words(&["offlink", "link"]);
         line.push(format!("--triple={}", job.target.triple()).into());
         line.push(format!("--arch={}", job.target.arch()).into());
-        line.extend(options(link));
+        line.extend(device_options(&link.options, llvm_options));
         line.extend(
-            llvm_options
+            link.exports
                 .iter()
-                .map(|option| format!("--mllvm={option}").into()),
+                .map(|name| format!("--export-symbol={name}").into()),
         );
         line.extend(["-o".into(), OsString::from(image_file(number, plan))]);
         line.extend(link.inputs().map(|input| OsString::from(&input.source)));
@@ -203,25 +203,30 @@ fn image_file(number: usize, plan: &Plan) -> String {
     format!("{number}-{}.image", plan.jobs[number].target.file_stem())
 }
 
-fn options(link: &DeviceLink) -> Vec<OsString> {
-    let mut options = vec![OsString::from(format!("-O{}", link.options.opt_level))];
-    if link.options.emit == Emit::Ptx {
-        options.push("--emit=ptx".into());
+/// What decides about a device link, as options of `offlink link`.
+pub(crate) fn device_options(device: &DeviceOptions, llvm_options: &[String]) -> Vec<OsString> {
+    let mut options = vec![OsString::from(format!("-O{}", device.opt_level))];
+    match device.emit {
+        Emit::Image => {}
+        Emit::Ptx => options.push("--emit=ptx".into()),
+        Emit::Bitcode => options.push("--emit=bc".into()),
     }
-    let with_value = |flag: &str, value: &OsString| {
+    if device.relocatable {
+        options.push("--relocatable".into());
+    }
+    let with_value = |flag: &str, value: &OsStr| {
         let mut option = OsString::from(flag);
         option.push(value);
         option
     };
-    let ptxas = link.options.ptxas_arguments.iter();
+    let passes = device.passes.iter();
+    options.extend(passes.map(|value| with_value("--passes=", value.as_ref())));
+    let llvm = llvm_options.iter();
+    options.extend(llvm.map(|value| with_value("--mllvm=", value.as_ref())));
+    let ptxas = device.ptxas_arguments.iter();
     options.extend(ptxas.map(|value| with_value("--ptxas-arg=", value)));
-    let linker = link.options.linker_arguments.iter();
+    let linker = device.linker_arguments.iter();
     options.extend(linker.map(|value| with_value("--linker-arg=", value)));
-    options.extend(
-        link.exports
-            .iter()
-            .map(|name| format!("--export-symbol={name}").into()),
-    );
     options
 }
 

@@ -26,12 +26,6 @@ pub enum RegisterError {
     /// No registration code for this host.
     #[error(transparent)]
     Host(#[from] UnsupportedHost),
-    /// SYCL's images would be lost when the result is linked.
-    #[error(
-        "images for SYCL can't be registered in a relocatable link; link the objects into a \
-         program or library instead"
-    )]
-    RelocatableSycl,
     /// The images can't be put into their container.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -92,9 +86,6 @@ impl Registrar<'_> {
             if of_kind.is_empty() {
                 continue;
             }
-            if kind == OffloadKind::Sycl && output_kind == OutputKind::Relocatable {
-                return Err(RegisterError::RelocatableSycl);
-            }
             let object = object_file(kind, self.work_dir);
             let form = entries.form(kind);
             if kind == OffloadKind::OpenMp {
@@ -106,7 +97,7 @@ impl Registrar<'_> {
                     bundle::write(kind, &of_kind, compress, runtime, host, out)
                         .map_err(RegisterError::from)
                 })?;
-                self.write_container(kind, &container, form, &object)?;
+                self.write_container(kind, &container, form, output_kind, &object)?;
             }
             objects.push(object);
         }
@@ -165,27 +156,37 @@ impl Registrar<'_> {
         kind: OffloadKind,
         container: &Path,
         entries: Generation,
+        output_kind: OutputKind,
         object: &Path,
     ) -> Result<(), RegisterError> {
-        let host = HostTarget::from_triple(&self.host.triple);
-        if let Ok(host) = host {
+        use host_object::{cuda, hip, sycl};
+        let is_relocatable = output_kind == OutputKind::Relocatable;
+        if let Ok(host) = HostTarget::from_triple(&self.host.triple) {
             let container = mapped_file::map(container)?;
             return output_file::write(object, |out| {
                 let written = match kind {
-                    OffloadKind::Hip => host_object::hip::write(host, entries, &container, out),
-                    OffloadKind::Sycl => host_object::sycl::write(host, &container, out),
-                    _ => host_object::cuda::write(host, entries, &container, out),
+                    OffloadKind::Hip => hip::write(host, entries, &container, out),
+                    OffloadKind::Sycl if is_relocatable => {
+                        sycl::write_for_relocatable_link(host, &container, out)
+                    }
+                    OffloadKind::Sycl => sycl::write(host, &container, out),
+                    _ => cuda::write(host, entries, &container, out),
                 };
                 written.map_err(RegisterError::from)
             });
         }
-        if kind == OffloadKind::Sycl {
-            host?;
-        }
         let platform = Platform::from_triple(&self.host.triple)?;
         let source = match kind {
-            OffloadKind::Hip => host_object::hip::source(platform, entries, container),
-            _ => host_object::cuda::source(platform, entries, container),
+            OffloadKind::Hip => hip::source(platform, entries, container),
+            OffloadKind::Sycl => {
+                let data = mapped_file::map(container)?;
+                if is_relocatable {
+                    sycl::source_for_relocatable_link(platform, &data, container)?
+                } else {
+                    sycl::source(platform, &data, container)?
+                }
+            }
+            _ => cuda::source(platform, entries, container),
         };
         self.compile(kind, &source, platform, object)
     }

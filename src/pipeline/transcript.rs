@@ -14,7 +14,6 @@ use super::select::Entries;
 use super::work_dir::WorkDir;
 use super::wrapped_module;
 use crate::Error;
-use crate::cli::UsageError;
 use crate::mapped_file;
 use crate::report;
 use crate::request::{OutputKind, Request, Style};
@@ -113,9 +112,6 @@ impl<'a> Transcript<'a> {
         images: &[Described<'_>],
         container: &[u8],
     ) -> Result<(), Error> {
-        if kind == OffloadKind::Sycl {
-            return Err(UsageError::NoModuleForSycl.into());
-        }
         let host = self.request.host_triple.as_deref().unwrap_or(DEFAULT_HOST);
         let runtime = self.request.options.spirv_runtime;
         let module = wrapped_module::text(kind, entries, images, container, runtime, host)?;

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::workbench::{Run, Workbench, cuda, offlink, repository};
 
 /// A host for which Debian has a cross compiler and qemu runs programs.
-struct Cross {
+pub struct Cross {
     /// GNU's name for it, also clang's triple.
-    name: &'static str,
+    pub name: &'static str,
     qemu: &'static str,
     triple: &'static str,
 }
 
-const HOSTS: [Cross; 3] = [
+pub const HOSTS: [Cross; 3] = [
     Cross {
         name: "aarch64-linux-gnu",
         qemu: "qemu-aarch64",
@@ -32,11 +32,11 @@ const HOSTS: [Cross; 3] = [
 ];
 
 impl Cross {
-    fn gcc(&self) -> String {
+    pub fn gcc(&self) -> String {
         format!("{}-gcc", self.name)
     }
 
-    fn run(&self, bench: &Workbench, program: &Path) -> std::process::Command {
+    pub fn run(&self, bench: &Workbench, program: &Path) -> std::process::Command {
         let mut command = bench.command(self.qemu);
         command.args(["-L", &format!("/usr/{}", self.name)]);
         command.arg(program);

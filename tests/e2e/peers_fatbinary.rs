@@ -1,7 +1,7 @@
 //! offlink as NVIDIA's fatbinary.
 
 use crate::peers::Pair;
-use crate::workbench::{Run, cuda_tool};
+use crate::workbench::{Run, cuda, cuda_tool};
 
 const PTX: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
 
@@ -21,6 +21,12 @@ fn pair() -> Pair {
 
 const IMAGES: &str = "--image3=kind=elf,sm=80,file=k80.cubin --image3=kind=ptx,sm=80,file=k.ptx \
                       --image3=kind=elf,sm=90,file=k90.cubin";
+
+/// What an embedded fatbin needs before it.
+const WRAPPER: &str = "typedef struct { int magic, version; const void *data; void *rest; } \
+                       __fatBinC_Wrapper_t;\n\
+                       #define __SKIP_INTERNAL_FATBINARY_HEADERS\n\
+                       extern void *__cudaPrelinkedFatbins[];\n";
 
 #[test]
 fn same_bytes_whatever_the_options() {
@@ -120,12 +126,6 @@ fn fails_as_the_peer_does() {
 /// A host object of the embedded fatbin has the same bytes in its sections.
 #[test]
 fn embedded_fatbins_compile_to_the_same() {
-    const HOST: &str = "typedef struct { int magic, version; const void *data; void *rest; } \
-                        __fatBinC_Wrapper_t;\n\
-                        #define __SKIP_INTERNAL_FATBINARY_HEADERS\n\
-                        #define __NV_MODULE_ID _module\n\
-                        extern void *__cudaPrelinkedFatbins[];\n\
-                        #include \"embedded.c\"\n";
     let sections = [".nv_fatbin", "__nv_relfatbin", ".nvFatBinSegment"];
     for (options, wrapper) in [
         ("", "__fatDeviceText"),
@@ -136,7 +136,10 @@ fn embedded_fatbins_compile_to_the_same() {
         let pair = pair();
         pair.write(
             "host.c",
-            format!("{HOST}const void *use(void) {{ return &{wrapper}; }}\n"),
+            format!(
+                "#define __NV_MODULE_ID _module\n{WRAPPER}#include \"embedded.c\"\n\
+                 const void *use(void) {{ return &{wrapper}; }}\n"
+            ),
         );
         pair.same_code(
             &[],
@@ -184,13 +187,123 @@ fn for_32_bit_hosts() {
     );
 }
 
+/// LTO-IR by NVIDIA's own compiler, never compressed here. Of what is none the peer
+/// takes some.
 #[test]
-fn what_is_not_done_is_refused() {
+fn lto_ir() {
     let pair = pair();
-    pair.offlink_fails(
-        "--create x --image2=kind=reloc,file=k80.cubin",
-        "not supported",
+    pair.write(
+        "f.ci",
+        "__attribute__((device)) int f(int x) { return x + 1; }\n",
     );
+    pair.bench
+        .command(cuda().join("nvvm/bin/cicc"))
+        .args(["--c++17", "--device-c", "-arch", "compute_90", "-m64"])
+        .args(["own/f.ci", "-olto", "f.ltoir", "-o", "f.ptx"])
+        .succeeds();
+    pair.copy(pair.bench.path("f.ltoir"), "f.ltoir");
+    let image = "--image3=kind=nvvm,sm=90,file=f.ltoir";
+    for (number, options) in [
+        "-64",
+        "-32",
+        "-64 -c -ident=f.cu -cmdline=-v -cicc-cmdline=-ftz=0",
+        "-64 --cicc-cmdline -ftz=1 -g",
+        "-64 --image3=kind=nvvm,sm=90a,file=f.ltoir",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        pair.same(&format!(
+            "--create=out{number} {options} {image} --compress=false"
+        ));
+        pair.offlink(&format!("--create=default {options} {image}"))
+            .succeeds_silently();
+        let read = |name: &str| std::fs::read(pair.own(name)).expect("a fatbin");
+        assert!(read("default") == read(&format!("out{number}")));
+        std::fs::remove_file(pair.own("default")).expect("no fatbin");
+    }
+    pair.both_fail(
+        "--create x --image3=kind=nvvm,sm=90,file=k.ptx",
+        "no LTO-IR",
+    );
+    pair.offlink_fails(
+        "--create x --image3=kind=nvvm,sm=90,file=k90.cubin",
+        "no LTO-IR",
+    );
+}
+
+/// `<name>` and `<name>.o`, a fatbin of relocatable code and a host object with
+/// it, of which only the PTX counts.
+fn relocatable(pair: &Pair, name: &str) {
+    pair.peer(&format!(
+        "--create {name} --embedded-fatbin {name}.c -c --ident {name} {IMAGES}"
+    ))
+    .succeeds();
+    let embedded = std::fs::read_to_string(pair.theirs(&format!("{name}.c"))).expect("a C file");
+    let source = pair.bench.write(
+        &format!("{name}.host.c"),
+        format!("#define __NV_MODULE_ID _{name}\n{WRAPPER}{embedded}"),
+    );
+    let object = pair.bench.path(format!("{name}.o"));
+    pair.bench
+        .command("cc")
+        .args(["-c", "-w", "-o"])
+        .args([&object, &source])
+        .succeeds();
+    for file in [name.to_owned(), format!("{name}.c")] {
+        pair.copy(pair.theirs(&file), &file);
+    }
+    pair.copy(object, &format!("{name}.o"));
+}
+
+/// The peer writes several files' PTX in the order of its hash table.
+#[test]
+fn ptx_of_relocatable_code() {
+    let pair = pair();
+    relocatable(&pair, "a");
+    relocatable(&pair, "b");
+    pair.write("none.c", "int x;");
+    pair.bench
+        .command("cc")
+        .args(["-c", "own/none.c", "-o", "none.o"])
+        .succeeds();
+    pair.copy(pair.bench.path("none.o"), "none.o");
+    for folder in ["own", "peer"] {
+        for (archive, kind) in [("a.a", "rcs"), ("thin.a", "rcsT")] {
+            pair.bench
+                .command("llvm-ar-22")
+                .current_dir(pair.bench.path(folder))
+                .args([kind, archive, "none.o", "a.o"])
+                .succeeds();
+        }
+    }
+    for file in ["a", "a.o", "a.a", "thin.a", "none.o"] {
+        let image = format!("--image2=kind=reloc,file={file}");
+        pair.same(&format!("--create out -64 {image}"));
+        pair.same(&format!("--create out -64 {image} {IMAGES}"));
+    }
+    let line = "--create two -64 --image2=kind=reloc,file=a --image2 kind=reloc,file=b.o";
+    pair.peer(line).succeeds();
+    pair.offlink(line).succeeds_silently();
+    let [theirs, own] = [pair.theirs("two"), pair.own("two")].map(|file| {
+        let mut bytes = std::fs::read(file).expect("a fatbin");
+        bytes.sort_unstable();
+        bytes
+    });
+    assert_eq!(theirs, own);
+    for (line, message) in [
+        ("file=k.ptx,kind=reloc", "neither a fatbin"),
+        ("file=nope,kind=reloc", "nope"),
+        ("kind=elf,file=k80.cubin", "'elf'"),
+        ("kind=reloc", "lacks file="),
+        (
+            "kind=reloc,file=a --image2=kind=reloc,file=a.o",
+            "identifier",
+        ),
+    ] {
+        pair.both_fail(&format!("--create x -64 --image2={line}"), message);
+        assert!(!pair.own("x").exists(), "{line}");
+    }
 }
 
 #[test]

@@ -166,24 +166,135 @@ fn the_other_options() {
     }
 }
 
+/// LLVM writes remarks for C++ programs alone.
 #[test]
 fn what_is_not_done_is_refused() {
     let pair = pair();
     for option in [
-        "-r",
-        "--relocatable",
-        "-mllvm -inline-threshold=10",
-        "-mllvm=-inline-threshold=10",
-        "--lto-newpm-passes=instcombine",
         "--plugin-opt=opt-remarks-filename=x",
         "--plugin-opt=opt-remarks-filter=x",
         "--plugin-opt=opt-remarks-format=yaml",
         "--plugin-opt=opt-remarks-with-hotness",
+        "-mllvm -pass-remarks-output=x",
     ] {
         let line = format!("{} caller.bc helper.bc {option}", clang_line("x"));
-        pair.offlink_fails(&line, "not supported");
+        pair.offlink_fails(&line, "-fsave-optimization-record");
         assert!(!pair.own("x").exists());
     }
+}
+
+/// The functions that bitcode in `out` defines, whether others see them, and calls.
+fn functions(pair: &Pair, own: bool) -> Vec<String> {
+    let file = if own {
+        pair.own("out")
+    } else {
+        pair.theirs("out")
+    };
+    let text = pair
+        .bench
+        .command("llvm-dis-22")
+        .args(["-o", "-"])
+        .arg(file)
+        .succeeds();
+    let name = |line: &str| line.split(['@', '(']).nth(1).unwrap_or_default().to_owned();
+    text.lines()
+        .filter_map(|line| match line.trim() {
+            line if line.starts_with("define") => {
+                let internal = if line.contains("internal") {
+                    "internal "
+                } else {
+                    ""
+                };
+                Some(format!("{internal}{}", name(line)))
+            }
+            line if line.contains(" call ") && !line.contains("@llvm.") => {
+                Some(format!("call {}", name(line)))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// As the peer does, each gives LLVM options and passes; here the same function is
+/// inlined or not. What else is visible the peer keeps in bitcode.
+#[test]
+fn options_and_passes_for_llvm() {
+    let pair = pair();
+    let line = format!("{} caller.bc helper.bc --lto-emit-llvm", clang_line("out"));
+    for (option, is_inlined) in [
+        ("", true),
+        ("-mllvm -inline-threshold=-10000", false),
+        ("-mllvm=-inline-threshold=-10000", false),
+        ("--plugin-opt=-inline-threshold=-10000", false),
+        ("--lto-newpm-passes=no-op-module", false),
+        (
+            "--lto-newpm-passes=function(instcombine),cgscc(inline)",
+            true,
+        ),
+        ("--lto-newpm-passes=", true),
+    ] {
+        pair.same_code(&[], &format!("{line} {option}"));
+        for own in [false, true] {
+            let calls = functions(&pair, own);
+            let calls = calls.iter().any(|line| line == "call helper");
+            assert_eq!(calls, !is_inlined, "{option} {own}");
+        }
+    }
+    for (option, message) in [
+        ("-mllvm -nonsense", "'-nonsense'"),
+        ("--plugin-opt=inline-threshold=10", "'inline-threshold=10'"),
+    ] {
+        pair.both_fail(&format!("{line} {option}"), message);
+    }
+    // The peer dies of it.
+    pair.offlink_fails(&format!("{line} --lto-newpm-passes=wat"), "'wat'");
+}
+
+/// What others can refer to stays, hidden or not, in PTX and bitcode; an image is
+/// linked by nvlink all the same.
+#[test]
+fn relocatable() {
+    let pair = pair();
+    pair.write(
+        "parts.c",
+        "__attribute__((visibility(\"hidden\"))) int hidden(int x) { return x * 3; }\n\
+         int open(int x) { return x * 5; }\n\
+         static __attribute__((used)) int local(int x) { return x * 7; }\n",
+    );
+    pair.bench
+        .command("clang-22")
+        .args(["--target=nvptx64-nvidia-cuda", "-march=sm_90", "-O1"])
+        .args([
+            "-flto",
+            "-c",
+            "-Xclang",
+            "-target-feature",
+            "-Xclang",
+            "+ptx78",
+        ])
+        .args(["own/parts.c", "-o", "parts.bc"])
+        .succeeds();
+    pair.copy(pair.bench.path("parts.bc"), "parts.bc");
+    let line = format!("{} caller.bc helper.bc parts.bc", clang_line("out"));
+    for option in ["-r", "--relocatable"] {
+        pair.same_code(&[], &format!("{line} {option} --lto-emit-llvm"));
+        let own = functions(&pair, true);
+        assert_eq!(functions(&pair, false), own);
+        assert!(own.contains(&"hidden".to_owned()), "{own:?}");
+        pair.same_code(&[], &format!("{line} {option} --lto-emit-asm"));
+        let ptx = std::fs::read_to_string(pair.own("out")).expect("PTX");
+        assert!(
+            ptx.contains(".visible .func  (.param .b32 func_retval0) open("),
+            "{ptx}"
+        );
+    }
+    pair.same_code(&[], &format!("{line} -r"));
+    assert_eq!(kernels(&pair, false, "out"), kernels(&pair, true, "out"));
+    pair.both_fail(&format!("{} caller.bc -r", clang_line("x")), "helper");
+    pair.offlink(&format!("{line} --lto-emit-llvm"))
+        .succeeds_silently();
+    assert_eq!(functions(&pair, true)[0], "caller");
+    assert!(!functions(&pair, true).contains(&"open".to_owned()));
 }
 
 /// The peer takes --library for a folder, and with -g keeps the helper.
@@ -222,7 +333,7 @@ fn ptx_and_bitcode_instead_of_an_image() {
 fn a_dry_run_prints_a_line_that_can_be_run() {
     let pair = pair();
     let line = format!(
-        "{} caller.bc libhelp.a helper.bc --dry-run",
+        "{} caller.bc libhelp.a helper.bc --dry-run -r -mllvm -inline-threshold=1",
         clang_line("image")
     );
     let printed = pair.offlink(&line).succeeds_silently();

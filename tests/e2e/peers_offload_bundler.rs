@@ -117,6 +117,31 @@ fn aligned_and_compressed() {
     }
 }
 
+#[test]
+fn compressed_text() {
+    for kind in ["i", "d", "ll", "s"] {
+        let pair = pair();
+        let targets = format!("-type={kind} -targets={HOST},{}", hip("gfx90a"));
+        let bundle = format!("{targets} -input=host -input=a");
+        let version = ("COMPRESSED_BUNDLE_FORMAT_VERSION", "2");
+        pair.same(&format!("{bundle} -output=zstd -compress"));
+        pair.same_with(&[version], &format!("{bundle} -output=version-2 -compress"));
+        for bundle in ["zstd", "version-2"] {
+            pair.same(&format!(
+                "{targets} -unbundle -input={bundle} -output=1 -output=2"
+            ));
+            assert_eq!(std::fs::read(pair.own("2")).expect("a part"), b"AAAA\n");
+        }
+        let whole = std::fs::read(pair.own("zstd")).expect("a bundle");
+        assert!(whole.starts_with(b"CCOB"), "{kind}");
+        pair.write("cut", &whole[..whole.len() - 5]);
+        pair.both_fail(
+            &format!("{targets} -unbundle -input=cut -output=3 -output=4"),
+            "truncated",
+        );
+    }
+}
+
 /// Each reads the other's host object with sections of device code.
 #[test]
 fn host_objects_with_sections() {

@@ -1,6 +1,7 @@
 //! What a build script is told by cargo, and tells it.
 
 use crate::Error;
+use crate::program::OffloadRuntime;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -57,13 +58,18 @@ pub fn library(name: &str, folder: &Path) {
     println!("cargo::rustc-link-lib=static:+whole-archive,-bundle={name}");
 }
 
-/// Links the offload runtime, and lets programs of this package find it where it is.
-pub fn offload_runtime(runtime: &Path) {
-    if let Some(folder) = runtime.parent() {
+/// Links the offload runtime. Where the loader does not look for it by itself, the
+/// programs of this package are told where it is. Cargo hands no such setting on to
+/// programs of other packages.
+pub fn offload_runtime(runtime: &OffloadRuntime) {
+    if let Some(folder) = runtime.library.parent() {
         println!("cargo::rustc-link-search=native={}", folder.display());
     }
-    if let Some(name) = runtime.file_name() {
+    if let Some(name) = runtime.library.file_name() {
         println!("cargo::rustc-link-lib=dylib:+verbatim={}", name.display());
+    }
+    if let Some(folder) = &runtime.run_path {
+        println!("cargo::rustc-link-arg=-Wl,-rpath,{}", folder.display());
     }
 }
 

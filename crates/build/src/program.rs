@@ -11,6 +11,14 @@ use std::process::{Command, Output};
 /// offlink, found.
 pub struct Offlink(PathBuf);
 
+/// LLVM's offload runtime.
+pub struct OffloadRuntime {
+    /// The shared library.
+    pub library: PathBuf,
+    /// The folder where programs have to look for it, if the loader does not.
+    pub run_path: Option<PathBuf>,
+}
+
 impl Offlink {
     /// The one that `OFFLINK` names, or the first in `PATH` or in cargo's `bin` folder.
     ///
@@ -108,14 +116,21 @@ impl Offlink {
     ///
     /// # Errors
     /// [`Error::NoOffloadRuntime`] if there is none, else as [`Offlink::kernels`].
-    pub fn offload_runtime(&self) -> Result<PathBuf, Error> {
+    pub fn offload_runtime(&self) -> Result<OffloadRuntime, Error> {
         println!("cargo::rerun-if-env-changed=OFFLINK_OMPTARGET");
         let line: [&OsStr; 2] = ["doctor".as_ref(), "--json".as_ref()];
         let answer = self.run(&line)?.stdout;
-        let answer: Value =
-            serde_json::from_slice(&answer).map_err(|_| Error::Answer("doctor --json"))?;
-        let path = answer["tools"]["libomptarget"]["path"].as_str();
-        path.map(PathBuf::from).ok_or(Error::NoOffloadRuntime)
+        let tools = tools(&answer).ok_or(Error::Answer("doctor --json"))?;
+        let runtime = tools.iter().find(|tool| tool["name"] == "libomptarget");
+        let path = |key| {
+            runtime
+                .and_then(|tool| tool[key].as_str())
+                .map(PathBuf::from)
+        };
+        Ok(OffloadRuntime {
+            library: path("path").ok_or(Error::NoOffloadRuntime)?,
+            run_path: path("run_path"),
+        })
     }
 
     fn run(&self, line: &[impl AsRef<OsStr>]) -> Result<Output, Error> {
@@ -138,6 +153,12 @@ pub fn output(command: &mut Command, program: &str) -> Result<Output, Error> {
         program: program.into(),
         source,
     })
+}
+
+/// What `offlink doctor --json` has found.
+fn tools(answer: &[u8]) -> Option<Vec<Value>> {
+    let answer: Value = serde_json::from_slice(answer).ok()?;
+    answer["tools"].as_array().cloned()
 }
 
 /// The kernels that `offlink inspect --json` lists for all images.

@@ -40,7 +40,7 @@ struct entry {
 };
 #endif
 
-enum { KIND_CUDA = 2, KIND_HIP = 4 };
+enum { KIND_CUDA = 2, KIND_HIP = 4, KIND_SYCL = 8 };
 
 /* What a variable is, in the low bits of its flags. */
 enum { VARIABLE = 0, MANAGED = 1, SURFACE = 2, TEXTURE = 3, VARIABLE_MASK = 7 };

@@ -27,6 +27,12 @@ pub enum ConfigureError {
     /// The option would make LLVM print a text and end the process.
     #[error("'{0}' makes LLVM end the process instead of linking; run it with 'opt'")]
     Ends(String),
+    /// The option asks for LLVM's remarks, which reach users of its C++ API only.
+    #[error(
+        "'{0}' has no effect on device links, as LLVM's C API gives no remarks; compile with clang's \
+         -fsave-optimization-record instead"
+    )]
+    Remarks(String),
     /// The option holds a NUL.
     #[error("the LLVM option {0:?} holds a NUL character")]
     Nul(String),
@@ -106,6 +112,9 @@ impl Library {
             let name = name(option);
             if ENDING.contains(&name) {
                 return Err(ConfigureError::Ends(option.clone()));
+            }
+            if name.contains("pass-remarks") {
+                return Err(ConfigureError::Remarks(option.clone()));
             }
             if name.is_empty() || !holds(&file, name) {
                 return Err(ConfigureError::Unknown {

@@ -62,6 +62,10 @@ pub fn compile_with_libraries(
         ("triple", &options.triple),
         ("CPU", &options.cpu),
         ("feature list", &options.features),
+        (
+            "pass pipeline",
+            options.passes.as_ref().unwrap_or(&String::new()),
+        ),
     ] {
         if value.contains('\0') {
             return Err(Error::Nul {
@@ -280,8 +284,7 @@ impl Session<'_> {
             );
             kernels.sort();
         }
-        machine::optimise(machine, image, options.opt_level)
-            .map_err(|message| self.failed(message))?;
+        machine::optimise(machine, image, options).map_err(|message| self.failed(message))?;
         let undefined = undefined::undefined(image, &options.triple);
         let mut defined: Vec<String> = retain::visible(image)
             .map(|global| undefined::text(global.name()))

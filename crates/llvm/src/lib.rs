@@ -2,12 +2,13 @@
 //!
 //! The crate is built without LLVM. [`Library::open`] opens one by path and makes its C API callable for the
 //! whole process; [`compile`] links bitcode modules with it, keeps what a host can look up, optimises, and
-//! emits PTX, an object or bitcode. [`Identification`] says which LLVM wrote a bitcode file, without needing
+//! emits PTX, an object or bitcode; [`assemble()`] makes bitcode of text. [`Identification`] says which LLVM wrote a bitcode file, without needing
 //! one, so that a library can be chosen that is able to read it.
 //!
 //! This crate holds the only foreign calls of offlink. The C API and its meaning are those of LLVM's `llvm-c`
 //! headers, as declared by llvm-sys 221 (LLVM 22.1); it was tried with LLVM 19.1.7, 22.1.2, 22.1.4 and 22.1.8.
 
+mod assemble;
 mod attributes;
 mod bitcode;
 mod bitstream;
@@ -31,6 +32,7 @@ mod symbols;
 mod undefined;
 mod worker;
 
+pub use assemble::{AssembleError, assemble};
 pub use bitcode::{BitcodeError, Identification, is_bitcode};
 pub use configure::ConfigureError;
 pub use device_lto::{compile, compile_with_libraries};

@@ -44,20 +44,23 @@ pub(crate) fn adopt(machine: &TargetMachine, module: &Module<'_>) {
 
 /// Takes out what nothing in the internalised module needs.
 pub(crate) fn drop_dead_code(machine: &TargetMachine, module: &Module<'_>) -> Result<(), String> {
-    run(machine, module, c"globaldce")
+    run(machine, module, "globaldce".into())
 }
 
-/// Runs the passes for the level over the linked and internalised module.
+/// Runs the passes that the options ask for over the linked and internalised module.
 pub(crate) fn optimise(
     machine: &TargetMachine,
     module: &Module<'_>,
-    level: OptLevel,
+    options: &Options,
 ) -> Result<(), String> {
-    let passes = CString::new(pipeline(module, level)).map_err(|error| error.to_string())?;
-    run(machine, module, &passes)
+    let pipelines = pipelines(module, options);
+    pipelines
+        .into_iter()
+        .try_for_each(|passes| run(machine, module, passes))
 }
 
-fn run(machine: &TargetMachine, module: &Module<'_>, passes: &CStr) -> Result<(), String> {
+fn run(machine: &TargetMachine, module: &Module<'_>, passes: String) -> Result<(), String> {
+    let passes = CString::new(passes).map_err(|error| error.to_string())?;
     // SAFETY: module and machine are alive; the options are freed after their only use, and so is the message.
     unsafe {
         let options = LLVMCreatePassBuilderOptions();
@@ -78,7 +81,7 @@ fn run(machine: &TargetMachine, module: &Module<'_>, passes: &CStr) -> Result<()
     }
 }
 
-/// The passes for the level, in LLVM's notation.
+/// The pipelines to run one after the other, in LLVM's notation.
 ///
 /// The link-time pipeline leaves out what the front end's pipeline starts with, among it the pass that answers
 /// `__nvvm_reflect` of libdevice. Where that is called the O0 pipeline, which holds little else, goes first, so
@@ -90,7 +93,7 @@ fn run(machine: &TargetMachine, module: &Module<'_>, passes: &CStr) -> Result<()
 ///
 /// NVPTX emits constructors only after a pass has turned them into a kernel and a table for the offload
 /// runtime, which AMDGPU's code generator does by itself.
-fn pipeline(module: &Module<'_>, level: OptLevel) -> String {
+fn pipelines(module: &Module<'_>, options: &Options) -> Vec<String> {
     let reflects = ["__nvvm_reflect", "llvm.nvvm.reflect"]
         .iter()
         .any(|name| module.get_function(name).is_some());
@@ -102,23 +105,34 @@ fn pipeline(module: &Module<'_>, level: OptLevel) -> String {
     let level = if is_for(b"spirv") {
         OptLevel::O0
     } else {
-        level
+        options.opt_level
     };
 
-    let mut passes = vec!["globaldce"];
+    let mut before = vec!["globaldce"];
     if reflects || level == OptLevel::O0 {
-        passes.push("default<O0>");
+        before.push("default<O0>");
     }
-    passes.push(match level {
+    let of_level = match level {
         OptLevel::O0 => "globaldce",
         OptLevel::O1 => "lto<O1>",
         OptLevel::O2 => "lto<O2>",
         OptLevel::O3 => "lto<O3>",
-    });
-    if constructs && is_for(b"nvptx") {
-        passes.push("nvptx-lower-ctor-dtor");
+    };
+    let lowers = constructs && is_for(b"nvptx");
+    let after: &[&str] = if lowers {
+        &["nvptx-lower-ctor-dtor"]
+    } else {
+        &[]
+    };
+    match &options.passes {
+        None => vec![[before.as_slice(), &[of_level], after].concat().join(",")],
+        // Which passes a pipeline may hold depends on the first, so this one stands alone.
+        Some(passes) => {
+            let mut pipelines = vec![before.join(","), passes.clone()];
+            pipelines.extend(after.iter().map(|pass| (*pass).to_owned()));
+            pipelines
+        }
     }
-    passes.join(",")
 }
 
 /// Emits the module in the form that `options` ask for.

@@ -28,7 +28,7 @@ pub enum OptLevel {
 
 /// Which definitions stay although nothing in the modules uses them.
 ///
-/// Under both settings, kernels of GPU triples, [`Options::exports`], the operands of `llvm.used` and
+/// Under all settings, kernels of GPU triples, [`Options::exports`], the operands of `llvm.used` and
 /// `llvm.compiler.used`, and externally initialised variables stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Keep {
@@ -38,6 +38,8 @@ pub enum Keep {
     /// objects join the image and may use what the modules define. A hidden definition that such an object
     /// uses has to stand in [`Options::exports`].
     Visible,
+    /// Also every definition that isn't local, hidden or not: the output is linked once more.
+    Linkable,
 }
 
 /// The form of the output.
@@ -63,6 +65,9 @@ pub struct Options {
     pub features: String,
     /// For the passes and for code generation alike.
     pub opt_level: OptLevel,
+    /// A pipeline in the notation of `opt -passes` in place of the level's. What images need to be correct is
+    /// done before and after it all the same.
+    pub passes: Option<String>,
     /// Symbols, byte for byte as in the modules, whose definitions stay and can be found by name in the image.
     /// Names without a definition are passed over, and so are definitions of internal linkage, of which each
     /// module may have its own.

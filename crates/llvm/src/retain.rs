@@ -42,11 +42,13 @@ pub(crate) fn internalise(module: &Module<'_>, options: &Options) {
         }
     }
     for global in ir::globals(module) {
-        let stays = is_fixed(global)
-            || looked_up.contains(&global)
-            || used.contains(&global)
-            || options.keep == Keep::Visible && global.visibility() != LLVMHiddenVisibility;
-        if !stays {
+        let is_kept = match options.keep {
+            Keep::Kernels => false,
+            Keep::Visible => global.visibility() != LLVMHiddenVisibility,
+            Keep::Linkable => true,
+        };
+        let stays = is_fixed(global) || looked_up.contains(&global) || used.contains(&global);
+        if !stays && !is_kept {
             global.drop_comdat();
             global.set_linkage(LLVMInternalLinkage);
         }

@@ -27,6 +27,12 @@ pub struct Link {
     /// Optimisation level, 0 to 3
     #[arg(short = 'O', value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     opt_level: Option<u8>,
+    /// Passes for LLVM in place of the level's, in the notation of 'opt -passes'
+    #[arg(long, value_name = "PIPELINE")]
+    passes: Option<String>,
+    /// The output is linked once more: keep whatever other code may refer to
+    #[arg(long)]
+    relocatable: bool,
     /// Keep this symbol, because the host looks it up
     #[arg(long, value_name = "NAME")]
     export_symbol: Vec<String>,
@@ -71,6 +77,8 @@ impl Link {
         self.tools.apply(&mut device);
         device.ptxas_arguments = self.ptxas_arg;
         device.linker_arguments = self.linker_arg;
+        device.passes = self.passes;
+        device.relocatable = self.relocatable;
         device.opt_level = self.opt_level.unwrap_or(device.opt_level);
         device.emit = match self.emit {
             Form::Image => device.emit,

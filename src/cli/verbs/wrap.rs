@@ -7,7 +7,7 @@ use crate::mapped_file;
 use crate::options::Options;
 use crate::pipeline::bundle::Described;
 use crate::pipeline::host::{self, Host};
-use crate::pipeline::register::{RegisterError, Registrar};
+use crate::pipeline::register::Registrar;
 use crate::pipeline::scan::containers;
 use crate::pipeline::work_dir::WorkDir;
 use crate::request::{OutputKind, Style};
@@ -70,16 +70,10 @@ impl Wrap {
                 }
                 _ => None,
             };
-            if kind == Some(OffloadKind::Sycl) && self.relocatable {
-                return Err(RegisterError::RelocatableSycl.into());
-            }
             if let Some(kind) = kind {
-                return Ok(registrar.write_container(
-                    kind,
-                    file,
-                    self.entries_of_llvm,
-                    &self.output,
-                )?);
+                let (entries, output_kind) = (self.entries_of_llvm, self.output_kind());
+                let output = &self.output;
+                return Ok(registrar.write_container(kind, file, entries, output_kind, output)?);
             }
         }
         self.offload_binaries(registrar)
@@ -103,13 +97,16 @@ impl Wrap {
             .into());
         }
         let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
-        let output_kind = if self.relocatable {
+        let (entries, output_kind) = (self.entries_of_llvm, self.output_kind());
+        Ok(registrar.write_openmp(&images, entries, output_kind, &self.output)?)
+    }
+
+    fn output_kind(&self) -> OutputKind {
+        if self.relocatable {
             OutputKind::Relocatable
         } else {
             OutputKind::Executable
-        };
-        let entries = self.entries_of_llvm;
-        Ok(registrar.write_openmp(&images, entries, output_kind, &self.output)?)
+        }
     }
 }
 
@@ -117,7 +114,7 @@ impl Wrap {
 ///
 /// # Errors
 /// What `write` returned, or that there is no place for temporary files.
-pub(in crate::cli) fn for_host(
+fn for_host(
     triple: &str,
     options: &Options,
     write: impl FnOnce(&Registrar<'_>) -> Result<(), Error>,

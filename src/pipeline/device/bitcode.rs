@@ -63,6 +63,7 @@ pub(super) fn compile(
         cpu: machine.cpu.into(),
         features: machine.features.clone(),
         opt_level: opt_level(link.options.opt_level),
+        passes: link.options.passes.clone(),
         exports: exports(link),
         keep: keep(target, link),
         emit,
@@ -129,6 +130,9 @@ fn exports(link: &DeviceLink) -> Vec<String> {
 /// Other code that joins the bitcode may use whatever is visible in it, and so
 /// may a CPU's runtime, where a kernel is a function like any other.
 fn keep(target: &Target, link: &DeviceLink) -> Keep {
+    if link.options.relocatable {
+        return Keep::Linkable;
+    }
     let alone = link.objects.is_empty() && link.ptx.is_empty();
     let is_gpu = !matches!(target.device(), Device::X86_64(_));
     if alone && is_gpu {

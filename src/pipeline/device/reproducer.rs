@@ -1,5 +1,6 @@
 //! Keeping what a failed compile needs to fail again.
 
+use super::super::dry_run;
 use super::super::plan::DeviceLink;
 use crate::device_input::DeviceInput;
 use crate::output_file;
@@ -25,14 +26,11 @@ fn write(
     llvm_options: &[String],
 ) -> Result<(), output_file::OutputError> {
     let mut command = format!(
-        "offlink link --triple={} --arch={} -O{} -o image",
+        "offlink link --triple={} --arch={} {} -o image",
         target.triple(),
         target.arch(),
-        link.options.opt_level
+        dry_run::quoted(&dry_run::device_options(&link.options, llvm_options))
     );
-    for option in llvm_options {
-        command += &format!(" '--mllvm={option}'");
-    }
     for name in &link.exports {
         command += &format!(" '--export-symbol={name}'");
     }

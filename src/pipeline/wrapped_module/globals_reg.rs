@@ -1,13 +1,19 @@
 //! The function that registers the kernels and variables of CUDA or HIP.
 
-use super::Runtime;
+use super::{Entries, Runtime};
 use offlink_bundle::entry::Generation;
 
 /// The function, with declarations of what it calls. It returns whether there
 /// is a managed variable, as offlink's own code does.
-pub(super) fn text(runtime: &Runtime, entries: Generation, section: &str) -> String {
+pub(super) fn text(runtime: &Runtime, entries: &Entries) -> String {
     let Runtime { name, kind, .. } = runtime;
-    let fields: &[(&str, u32, &str, u32)] = match entries {
+    let Entries {
+        generation,
+        first,
+        end,
+        ..
+    } = entries;
+    let fields: &[(&str, u32, &str, u32)] = match generation {
         Generation::Llvm19 => &[
             ("addr", 0, "ptr", 8),
             ("name", 1, "ptr", 8),
@@ -34,13 +40,13 @@ pub(super) fn text(runtime: &Runtime, entries: Generation, section: &str) -> Str
     }).collect();
     let calls = if *name == "hip" { HIP } else { CUDA };
     // What an entry of clang 19 does not tell, the section does, or nothing.
-    let is_of_clang_19 = entries == Generation::Llvm19;
+    let is_of_clang_19 = *generation == Generation::Llvm19;
     let dimension = if is_of_clang_19 {
         "add i32 %data, 0"
     } else {
         "trunc i64 %data to i32"
     };
-    let ours = if entries == Generation::Llvm21 {
+    let ours = if *generation == Generation::Llvm21 {
         format!("icmp eq i16 %kind, {kind}")
     } else {
         "icmp eq i16 0, 0".to_owned()
@@ -49,11 +55,11 @@ pub(super) fn text(runtime: &Runtime, entries: Generation, section: &str) -> Str
     format!(
         "define internal i1 @.{name}.globals_reg(ptr %handle) section \".text.startup\" {{
 entry:
-  %some = icmp ne ptr @__start_{section}, @__stop_{section}
+  %some = icmp ne ptr {first}, {end}
   br i1 %some, label %while.entry, label %while.end
 
 while.entry:
-  %item = phi ptr [ @__start_{section}, %entry ], [ %next, %if.end ]
+  %item = phi ptr [ {first}, %entry ], [ %next, %if.end ]
   %before = phi i1 [ false, %entry ], [ %managed, %if.end ]
 {fields}  %type = and i32 %flags, 7
   %extern.bit = and i32 %flags, 8
@@ -98,7 +104,7 @@ sw.texture:
 if.end:
   %managed = phi i1 [ true, %sw.managed ], [ %before, %while.entry ], [ %before, %if.then ], [ %before, %if.else ], [ %before, %sw.global ], [ %before, %sw.surface ], [ %before, %sw.texture ]
   %next = getelementptr inbounds %struct.__tgt_offload_entry, ptr %item, i64 1
-  %last = icmp eq ptr %next, @__stop_{section}
+  %last = icmp eq ptr %next, {end}
   br i1 %last, label %while.end, label %while.entry
 
 while.end:

@@ -1,20 +1,23 @@
-//! The registration code as LLVM IR, for `--print-wrapped-module`.
+//! The registration code as LLVM IR, for `--print-wrapped-module` and
+//! llvm-offload-wrapper.
 //!
 //! offlink's registration objects are not made from IR: their code is compiled
 //! when offlink is built. This says the same in IR, with the names that LLVM
 //! 22.1.8's wrapper gives to the parts.
 
 mod globals_reg;
+mod sycl;
 
 use super::bundle::{self, BundleError, Described};
 use crate::spirv_runtime::SpirvRuntime;
 use offlink_bundle::entry::Generation;
+use offlink_bundle::host_object::{Format, Platform};
 use offlink_bundle::offload_binary::{self, OffloadKind, Version};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The module that registers the images of one kind: for OpenMP these, for CUDA
-/// and HIP their container.
+/// The module that registers the images of one kind: for OpenMP these, for the
+/// others their container.
 ///
 /// # Errors
 /// [`BundleError`] when an image does not fit into an offload binary.
@@ -26,36 +29,83 @@ pub fn text(
     runtime_of_spirv: SpirvRuntime,
     host_triple: &str,
 ) -> Result<String, BundleError> {
-    let section = entries.section(kind);
-    let mut module = head(host_triple, entries, section);
-    match kind {
-        OffloadKind::OpenMp => module += &openmp(images, section, runtime_of_spirv)?,
-        OffloadKind::Hip => module += &runtime(&HIP, entries, section, container),
-        _ => module += &runtime(&CUDA, entries, section, container),
-    }
-    Ok(module)
-}
-
-/// What is the same for all kinds: the module's name and the entries.
-fn head(host_triple: &str, entries: Generation, section: &str) -> String {
+    let program = Entries::new(entries, kind, host_triple);
     let fields = match entries {
         Generation::Llvm19 => "ptr, ptr, i64, i32, i32",
         Generation::Llvm20 | Generation::Llvm21 => "i64, i16, i16, i32, ptr, ptr, i64, i64, ptr",
     };
-    let entries = "[0 x %struct.__tgt_offload_entry]";
-    format!(
+    let mut module = format!(
         "; ModuleID = 'offload.wrapper.module'
 source_filename = \"offload.wrapper.module\"
 target triple = \"{host_triple}\"
 
 %struct.__tgt_offload_entry = type {{ {fields} }}
+"
+    );
+    if kind == OffloadKind::Sycl {
+        return Ok(module + &sycl::text(container));
+    }
+    module += &program.declared;
+    match kind {
+        OffloadKind::OpenMp => module += &openmp(images, &program, runtime_of_spirv)?,
+        OffloadKind::Hip => module += &runtime(&HIP, &program, container),
+        _ => module += &runtime(&CUDA, &program, container),
+    }
+    Ok(module)
+}
 
-@__start_{section} = external hidden constant {entries}
-@__stop_{section} = external hidden constant {entries}
-@__dummy.{section} = internal constant {entries} zeroinitializer, section \"{section}\", align 8
+/// The program's entries.
+struct Entries {
+    /// The form that they have.
+    generation: Generation,
+    /// What the module needs to refer to them.
+    declared: String,
+    /// The first, as a constant of the module.
+    first: String,
+    /// What is behind the last.
+    end: String,
+}
+
+impl Entries {
+    fn new(generation: Generation, kind: OffloadKind, host_triple: &str) -> Self {
+        let section = generation.section(kind);
+        let (start, end) = (format!("@__start_{section}"), format!("@__stop_{section}"));
+        let platform = Platform::from_triple(host_triple);
+        let is_coff = platform.is_ok_and(|platform| platform.format() == Format::Coff);
+        if is_coff {
+            // As in offlink's own objects one empty entry is at each end, which
+            // no linker drops; LLVM's wrapper has ends without size.
+            let edge = "weak_odr hidden constant %struct.__tgt_offload_entry zeroinitializer";
+            return Self {
+                generation,
+                declared: format!(
+                    "
+$__start_{section} = comdat any
+$__stop_{section} = comdat any
+
+{start} = {edge}, section \"{section}$OA\", comdat, align 8
+{end} = {edge}, section \"{section}$OZ\", comdat, align 8
+"
+                ),
+                first: format!("getelementptr (%struct.__tgt_offload_entry, ptr {start}, i64 1)"),
+                end,
+            };
+        }
+        let none = "[0 x %struct.__tgt_offload_entry]";
+        Self {
+            generation,
+            declared: format!(
+                "
+{start} = external hidden constant {none}
+{end} = external hidden constant {none}
+@__dummy.{section} = internal constant {none} zeroinitializer, section \"{section}\", align 8
 @llvm.compiler.used = appending global [1 x ptr] [ptr @__dummy.{section}], section \"llvm.metadata\"
 "
-    )
+            ),
+            first: start,
+            end,
+        }
+    }
 }
 
 fn constructor(function: &str) -> String {
@@ -67,14 +117,14 @@ fn constructor(function: &str) -> String {
 
 fn openmp(
     images: &[Described<'_>],
-    section: &str,
+    entries: &Entries,
     runtime_of_spirv: SpirvRuntime,
 ) -> Result<String, BundleError> {
     let mut text = String::from(
         "\n%__tgt_device_image = type { ptr, ptr, ptr, ptr }\n\
          %__tgt_bin_desc = type { i32, ptr, ptr, ptr }\n\n",
     );
-    let ends = format!("ptr @__start_{section}, ptr @__stop_{section}");
+    let ends = format!("ptr {}, ptr {}", entries.first, entries.end);
     let mut rows = Vec::new();
     for (number, image) in images.iter().enumerate() {
         let mut binary = Vec::new();
@@ -173,7 +223,7 @@ const HIP: Runtime = Runtime {
     wrapper_section: ".hipFatBinSegment",
 };
 
-fn runtime(runtime: &Runtime, entries: Generation, section: &str, container: &[u8]) -> String {
+fn runtime(runtime: &Runtime, entries: &Entries, container: &[u8]) -> String {
     let Runtime {
         name,
         magic,
@@ -239,7 +289,7 @@ declare i32 @atexit(ptr)
 {}",
         bytes(container),
         constructor(&format!(".{name}.fatbin_reg")),
-        globals_reg::text(runtime, entries, section)
+        globals_reg::text(runtime, entries)
     )
 }
 

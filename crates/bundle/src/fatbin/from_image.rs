@@ -14,6 +14,9 @@ use crate::image::target::{ABI_VERSION, cubin_arch_number};
 /// From this architecture on a cubin's `.nv.compat` is copied to its entry.
 const FIRST_ARCH_WITH_COMPATIBILITY: u32 = 100;
 
+/// What LTO-IR starts with; seen in the output of cicc 13.0.88.
+const LTO_IR_MAGIC: [u8; 4] = [0xed, 0x43, 0x4e, 0x7f];
+
 /// Why an image can't become an entry.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
@@ -27,6 +30,12 @@ pub enum ImageError {
         arch: Arch,
         /// What the image is instead.
         format: ImageFormat,
+    },
+    /// The image is no LTO-IR.
+    #[error("the image for {arch} is no LTO-IR, which nvcc makes with -dlto")]
+    LtoIr {
+        /// The architecture that was asked for.
+        arch: Arch,
     },
     /// The image is for another architecture.
     #[error("the {kind} for {arch} was compiled for sm_{found}")]
@@ -80,6 +89,31 @@ impl<'a> Entry<'a> {
             ImageFormat::Ptx => Self::from_ptx(arch, image),
             format => Err(ImageError::Format { arch, format }),
         }
+    }
+
+    /// An entry for LTO-IR, as `fatbinary` 13.0.88 makes it for a Linux host: not
+    /// compressed, without identifier, and with empty options for cicc. `arch` is
+    /// a name such as `sm_90a`, which the image doesn't tell.
+    ///
+    /// # Errors
+    /// [`ImageError`] when `arch` is no such name or the image no LTO-IR; of the
+    /// latter `fatbinary` takes some.
+    pub fn from_lto_ir(arch: &str, image: &'a [u8]) -> Result<Self, ImageError> {
+        let arch = arch.parse()?;
+        let behind_magic = image.strip_prefix(&LTO_IR_MAGIC);
+        let Some(&[major, minor]) = behind_magic.and_then(|rest| rest.first_chunk()) else {
+            return Err(ImageError::LtoIr { arch });
+        };
+        Ok(Entry {
+            kind: Kind::LtoIr,
+            arch,
+            version: (major.into(), minor.into()),
+            flags: FLAG_HOST_LINUX | FLAG_64_BIT,
+            identifier: None,
+            options: Some(Cow::Borrowed(&[])),
+            compression: Compression::None,
+            data: Cow::Borrowed(image),
+        })
     }
 
     fn from_cubin(arch: Arch, image: &'a [u8]) -> Result<Self, ImageError> {

@@ -69,6 +69,11 @@ pub enum Kind {
     Ptx,
     /// A cubin.
     Elf,
+    /// NVIDIA's form of LLVM's bitcode, which nvlink optimises (`nvcc -dlto`).
+    LtoIr,
+    /// PTX that was taken out of relocatable code, which a driver is to link
+    /// (`fatbinary --image2=kind=reloc`).
+    RelocatablePtx,
     /// A kind that offlink knows only the number of.
     Other(u16),
 }
@@ -78,6 +83,8 @@ impl Kind {
         match number {
             1 => Self::Ptx,
             2 => Self::Elf,
+            8 => Self::LtoIr,
+            0x40 => Self::RelocatablePtx,
             _ => Self::Other(number),
         }
     }
@@ -86,8 +93,15 @@ impl Kind {
         match self {
             Self::Ptx => 1,
             Self::Elf => 2,
+            Self::LtoIr => 8,
+            Self::RelocatablePtx => 0x40,
             Self::Other(number) => number,
         }
+    }
+
+    /// Whether the container ends the image with a NUL.
+    fn is_text(self) -> bool {
+        matches!(self, Self::Ptx | Self::RelocatablePtx)
     }
 }
 
@@ -99,7 +113,8 @@ pub struct Entry<'a> {
     /// The architecture that the image was compiled for.
     pub arch: Arch,
     /// The version of the code, major before minor: that of the PTX language
-    /// for PTX, 1 and the ELF file's ABI version for cubins.
+    /// for PTX, 1 and the ELF file's ABI version for cubins, and what the file
+    /// says behind its magic bytes for LTO-IR.
     pub version: (u16, u16),
     /// `FLAG_…` constants of this module and bits whose meaning is unknown.
     /// The bits that say the same as [`Self::arch`] and [`Self::compression`]
@@ -108,7 +123,8 @@ pub struct Entry<'a> {
     /// The name of the source file (`fatbinary -ident`).
     pub identifier: Option<Cow<'a, [u8]>>,
     /// For PTX the options for ptxas (`fatbinary -cmdline`), which are there
-    /// even when empty. For cubins see [`FLAG_COMPATIBILITY`].
+    /// even when empty, as are those for cicc of LTO-IR (`fatbinary
+    /// -cicc-cmdline`). For cubins see [`FLAG_COMPATIBILITY`].
     pub options: Option<Cow<'a, [u8]>>,
     /// How the container stores the image.
     pub compression: Compression,

@@ -241,7 +241,7 @@ fn parse_entry(rest: &[u8], offset: usize) -> Result<(Entry<'_>, usize), ParseEr
         identifier: identifier.map(Cow::Borrowed),
         options: options.map(Cow::Borrowed),
         compression,
-        data: if kind == Kind::Ptx { text(data) } else { data },
+        data: if kind.is_text() { text(data) } else { data },
     };
     Ok((entry, bytes.len()))
 }

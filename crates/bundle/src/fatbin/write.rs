@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::{
     ALIGNMENT, ArchVariant, Compression, ENTRY_HEADER_SIZE, ENTRY_VERSION, Entry,
     FLAG_ARCH_SPECIFIC, FLAG_COMPATIBILITY, FLAG_FAMILY_SPECIFIC, FLAG_LZ4, FLAG_ZSTD, HEADER_SIZE,
-    Kind, MAGIC, OPTIONS_HEADER_SIZE, VERSION,
+    MAGIC, OPTIONS_HEADER_SIZE, VERSION,
 };
 
 /// Why entries could not be written as a fatbin.
@@ -155,7 +155,7 @@ struct Payload<'a> {
 impl<'a> Payload<'a> {
     fn new(entry: &'a Entry<'_>) -> io::Result<Self> {
         let data = entry.data.as_ref();
-        let nul = u64::from(entry.kind == Kind::Ptx);
+        let nul = u64::from(entry.kind.is_text());
         if entry.compression == Compression::None {
             return Ok(Payload {
                 stored: Cow::Borrowed(data),
@@ -163,7 +163,7 @@ impl<'a> Payload<'a> {
                 inflated_size: None,
             });
         }
-        let stored = if entry.kind == Kind::Ptx {
+        let stored = if entry.kind.is_text() {
             let terminated = [data, &[0]].concat();
             Cow::Owned(entry.compression.compress(&terminated)?.into_owned())
         } else {

@@ -14,8 +14,8 @@ use std::borrow::Cow;
 
 pub use compressed::{CompressedVersion, Compression, Header, Method};
 pub use id::{Id, IdError};
-pub use parse::{ParseError, parse};
-pub use write::{WriteError, write};
+pub use parse::{ParseError, inflate, parse};
+pub use write::{WriteError, compress, write};
 
 /// The 24 bytes that every bundle starts with when it is not compressed.
 pub const MAGIC: [u8; 24] = *b"__CLANG_OFFLOAD_BUNDLE__";

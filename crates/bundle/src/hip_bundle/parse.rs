@@ -165,7 +165,24 @@ fn parse_one(rest: &[u8], offset: usize) -> Result<(Bundle<'_>, usize), ParseErr
     ))
 }
 
-fn parse_compressed(rest: &[u8], offset: usize) -> Result<(Bundle<'_>, usize), ParseError> {
+/// Inflates the compressed bundle at the start of `data`, whatever it holds:
+/// clang-offload-bundler 22.1.8 compresses bundles of text, too.
+///
+/// # Errors
+/// [`ParseError`] as [`parse`], but for what is wrong with the contents.
+pub fn inflate(data: &[u8]) -> Result<Vec<u8>, ParseError> {
+    Ok(inflate_one(data, 0)?.contents)
+}
+
+/// A compressed bundle without the compression.
+struct Inflated {
+    header: Header,
+    contents: Vec<u8>,
+    /// The size of the compressed bundle in bytes.
+    size: usize,
+}
+
+fn inflate_one(rest: &[u8], offset: usize) -> Result<Inflated, ParseError> {
     let truncated = |part, size, available| ParseError::Truncated {
         offset,
         part,
@@ -194,16 +211,17 @@ fn parse_compressed(rest: &[u8], offset: usize) -> Result<(Bundle<'_>, usize), P
         size,
         reason,
     };
-    let (bundle, stream_size) = compressed::inflate(header.method, stream, size).map_err(failed)?;
-    if bundle.len() as u64 != size {
-        let order = if bundle.len() as u64 > size {
+    let (contents, stream_size) =
+        compressed::inflate(header.method, stream, size).map_err(failed)?;
+    if contents.len() as u64 != size {
+        let order = if contents.len() as u64 > size {
             "larger"
         } else {
             "smaller"
         };
         return Err(failed(format!("the stream is {order}")));
     }
-    let found = compressed::hash(&bundle);
+    let found = compressed::hash(&contents);
     if found != header.hash {
         let expected = header.hash;
         return Err(ParseError::Hash {
@@ -212,11 +230,25 @@ fn parse_compressed(rest: &[u8], offset: usize) -> Result<(Bundle<'_>, usize), P
             found,
         });
     }
+    let size = match header.total_size {
+        Some(_) => bytes.len(),
+        None => header_size + stream_size,
+    };
+    Ok(Inflated {
+        header,
+        contents,
+        size,
+    })
+}
+
+fn parse_compressed(rest: &[u8], offset: usize) -> Result<(Bundle<'_>, usize), ParseError> {
     let inner = |source| ParseError::Inner {
         offset,
         source: Box::new(source),
     };
-    let (places, _) = Table::new(&bundle, 0)
+    let inflated = inflate_one(rest, offset)?;
+    let bundle = &inflated.contents;
+    let (places, _) = Table::new(bundle, 0)
         .and_then(|table| table.places())
         .map_err(inner)?;
     let entry = |place: Place<'_>| Entry {
@@ -224,18 +256,14 @@ fn parse_compressed(rest: &[u8], offset: usize) -> Result<(Bundle<'_>, usize), P
         data: Cow::Owned(bundle[place.data].to_vec()),
     };
     let entries = places.into_iter().map(entry).collect();
-    let size = match header.total_size {
-        Some(_) => bytes.len(),
-        None => header_size + stream_size,
-    };
-    let compressed = Some(header);
+    let compressed = Some(inflated.header);
     Ok((
         Bundle {
             offset,
             compressed,
             entries,
         },
-        size,
+        inflated.size,
     ))
 }
 

@@ -43,16 +43,39 @@ pub fn write(
         let mut pieces = layout.pieces();
         return Ok(pieces.try_for_each(|piece| out.write_all(piece))?);
     };
+    write_compressed(layout.pieces(), layout.size, compression, out)
+}
+
+/// Writes `bundle`, which need not be in this format, in the compressed form to
+/// `out`: clang-offload-bundler 22.1.8 does so to bundles of text, too.
+///
+/// # Errors
+/// As [`write()`].
+pub fn compress(
+    bundle: &[u8],
+    compression: Compression,
+    out: &mut impl Write,
+) -> Result<(), WriteError> {
+    write_compressed(iter::once(bundle), bundle.len() as u64, compression, out)
+}
+
+/// Compresses the concatenated `pieces`, which are `size` bytes together.
+fn write_compressed<'a>(
+    pieces: impl Iterator<Item = &'a [u8]>,
+    size: u64,
+    compression: Compression,
+    out: &mut impl Write,
+) -> Result<(), WriteError> {
     if compression.version == CompressedVersion::V1 {
         return Err(WriteError::Version);
     }
-    let (stream, hash) = compressed::compress(compression, layout.pieces(), layout.size)?;
+    let (stream, hash) = compressed::compress(compression, pieces, size)?;
     let total_size = Header::size(compression.version) as u64 + stream.len() as u64;
     let header = Header {
         version: compression.version,
         method: compression.method,
         total_size: Some(total_size),
-        inflated_size: layout.size,
+        inflated_size: size,
         hash,
     };
     out.write_all(&header.to_bytes().ok_or(WriteError::TooLarge)?)?;

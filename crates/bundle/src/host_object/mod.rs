@@ -11,8 +11,8 @@
 //! Each kind has a module with a `write`: [`openmp`], [`cuda`], [`hip`], [`sycl`].
 //! For hosts that this crate has no compiled code for ([`HostTarget`]), a `source`
 //! beside it gives the object as C source, which a compiler of the user makes into
-//! it; SYCL has none. The entries of one kind have one form ([`Generation`]), which
-//! the object goes by.
+//! it. The entries of one kind have one form ([`Generation`]), which the object goes
+//! by.
 //!
 //! [`Generation`]: crate::entry::Generation
 

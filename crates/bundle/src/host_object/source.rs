@@ -15,6 +15,8 @@ const ENTRY: &str = include_str!("../../runtime/entry.h");
 pub(super) const OPENMP: &str = include_str!("../../runtime/openmp.c");
 pub(super) const CUDA: &str = include_str!("../../runtime/cuda.c");
 pub(super) const HIP: &str = include_str!("../../runtime/hip.c");
+pub(super) const SYCL_BINARY: &str = include_str!("../../runtime/sycl_binary.c");
+pub(super) const SYCL_DESCRIPTOR: &str = include_str!("../../runtime/sycl_descriptor.c");
 
 /// How C includes [`ENTRY`]; it is put in here, so that there is one file.
 const INCLUDE: &str = "#include \"entry.h\"\n";
@@ -74,8 +76,9 @@ pub(super) fn whole(
     source
 }
 
-/// A string of the assembler, in which all bytes but plain ones are octal.
-fn escaped(bytes: &[u8]) -> String {
+/// The inside of a string of C or the assembler, in which all bytes but plain
+/// ones are octal.
+pub(super) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         if byte.is_ascii_alphanumeric() || b"/._-".contains(byte) {
@@ -112,6 +115,7 @@ mod tests {
                 super::super::cuda::source(platform, Generation::Llvm19, file),
                 super::super::hip::source(platform, Generation::Llvm20, file),
                 super::super::openmp::source(platform, Generation::Llvm21, &[], file).unwrap(),
+                super::super::sycl::source(platform, &[], file).unwrap(),
             ] {
                 assert!(!source.contains("#include"), "{source}");
                 assert!(source.contains("struct entry {"));

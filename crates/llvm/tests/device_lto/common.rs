@@ -47,6 +47,7 @@ pub fn nvptx() -> Options {
         cpu: "sm_90".into(),
         features: "+ptx78".into(),
         opt_level: OptLevel::O3,
+        passes: None,
         exports: Vec::new(),
         keep: Keep::Kernels,
         emit: Emit::Assembly,

@@ -1,6 +1,7 @@
 //! What can be wrong with the line of a peer and with the files on it.
 
 use offlink_bundle::{fatbin, hip_bundle};
+use offlink_llvm::AssembleError;
 use thiserror::Error;
 
 /// A peer's line can't be carried out.
@@ -105,6 +106,38 @@ pub enum PeerError {
         /// What is wrong.
         source: fatbin::ImageError,
     },
+    /// A section of a host object can't be read.
+    #[error("cannot read section {section} of '{file}': {source}")]
+    Section {
+        /// The file.
+        file: String,
+        /// The section.
+        section: &'static str,
+        /// What is wrong.
+        source: object::read::Error,
+    },
+    /// A fatbin whose PTX is to be taken can't be read.
+    #[error("cannot read the fatbin in '{file}': {source}")]
+    RelocatableFatbin {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        source: fatbin::ParseError,
+    },
+    /// Two pieces of relocatable PTX that a driver can't tell apart.
+    #[error(
+        "'{file}' has PTX for {arch} with the identifier of another piece; give each an \
+         --ident of its own"
+    )]
+    SameIdentifier {
+        /// The file.
+        file: String,
+        /// The architecture of both.
+        arch: fatbin::Arch,
+    },
+    /// The module can't be made.
+    #[error(transparent)]
+    Module(#[from] AssembleError),
     /// An input has no place in this link.
     #[error("'{0}' is neither bitcode, PTX nor a cubin, so it can't be linked for a GPU")]
     NotDeviceCode(String),

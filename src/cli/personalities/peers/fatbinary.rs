@@ -2,6 +2,7 @@
 //! those of 13.0.88, and `--image` of versions before 13.
 
 mod embedded;
+mod relocatable;
 
 use super::PeerError;
 use super::line::{self, PeerLine, PeerOption};
@@ -23,7 +24,7 @@ const TABLE: &[PeerOption] = &[
     },
     PeerOption {
         names: &["image3"],
-        value: Some("kind=elf|ptx,sm=N,file=F"),
+        value: Some("kind=elf|ptx|nvvm,sm=N,file=F"),
         help: "an image; may be repeated",
     },
     PeerOption {
@@ -50,6 +51,11 @@ const TABLE: &[PeerOption] = &[
         names: &["cmdline"],
         value: Some("options"),
         help: "options for ptxas, kept beside PTX",
+    },
+    PeerOption {
+        names: &["cicc-cmdline"],
+        value: Some("options"),
+        help: "options for cicc, kept beside LTO-IR",
     },
     PeerOption {
         names: &["compress"],
@@ -108,8 +114,8 @@ const TABLE: &[PeerOption] = &[
     },
     PeerOption {
         names: &["image2"],
-        value: Some("kind=K,file=F"),
-        help: "not supported: name the architecture with --image3",
+        value: Some("kind=reloc,file=F"),
+        help: "a fatbin or a file of relocatable code, whose PTX is taken",
     },
 ];
 
@@ -136,13 +142,6 @@ pub fn run(arguments: Vec<OsString>, _: Options) -> Result<(), Error> {
         let usage = "fatbinary --create FILE --image3=kind=KIND,sm=ARCH,file=IMAGE";
         return report::print(&line::help(usage, &[TABLE]));
     }
-    if line.has("image2") {
-        return Err(PeerError::Unsupported {
-            what: "fatbinary's --image2".into(),
-            remedy: "name the architecture with --image3",
-        }
-        .into());
-    }
     let compress = compress(&line)?;
     let mut images = Vec::new();
     for (option, value) in images_of(&line) {
@@ -152,10 +151,15 @@ pub fn run(arguments: Vec<OsString>, _: Options) -> Result<(), Error> {
     for image in &images {
         contents.push(mapped_file::map(Path::new(&image.file))?);
     }
+    let mut fatbins = Vec::new();
+    for value in line.all("image2") {
+        fatbins.extend(relocatable::fatbins(&value.to_string_lossy())?);
+    }
     let mut entries = Vec::new();
     for (image, data) in images.iter().zip(&contents) {
         entries.push(entry(image, data, &line, compress)?);
     }
+    entries.extend(relocatable::ptx(&fatbins)?);
     if let Some(output) = line.last("create") {
         output_file::write(Path::new(output), |out| {
             fatbin::write(&entries, out).map_err(|error| Error::from(BundleError::from(error)))
@@ -239,43 +243,51 @@ impl Image {
             image: text.into(),
             fault,
         };
-        let known: &[&'static str] = if option == "image" {
-            &["profile", "file"]
-        } else {
-            &["kind", "sm", "file"]
-        };
-        let mut values: [Option<&str>; 3] = [None; 3];
-        for part in text.split(',') {
-            let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            let at = known
-                .iter()
-                .position(|known| *known == key)
-                .ok_or_else(|| fault(format!("has the unknown key '{key}'")))?;
-            if values[at].replace(value).is_some() {
-                return Err(fault(format!("has {key}= twice")));
-            }
-        }
-        let needed = |at: usize| values[at].ok_or_else(|| fault(format!("lacks {}=", known[at])));
         if option == "image" {
-            let profile = needed(0)?;
+            let [profile, file] = values(text, ["profile", "file"])?;
             let is_ptx = profile.starts_with("compute_");
             return Ok(Self {
                 kind: if is_ptx { Kind::Ptx } else { Kind::Elf },
                 arch: profile.into(),
-                file: needed(1)?.into(),
+                file: file.into(),
             });
         }
-        let kind = match needed(0)? {
+        let [kind, arch, file] = values(text, ["kind", "sm", "file"])?;
+        let kind = match kind {
             "elf" => Kind::Elf,
             "ptx" => Kind::Ptx,
-            other => return Err(fault(format!("has kind '{other}', not elf or ptx"))),
+            "nvvm" => Kind::LtoIr,
+            other => return Err(fault(format!("has kind '{other}', not elf, ptx or nvvm"))),
         };
         Ok(Self {
             kind,
-            arch: needed(1)?.into(),
-            file: needed(2)?.into(),
+            arch: arch.into(),
+            file: file.into(),
         })
     }
+}
+
+/// The values of all of `keys` in an image argument.
+fn values<'a, const N: usize>(text: &'a str, keys: [&str; N]) -> Result<[&'a str; N], PeerError> {
+    let fault = |fault: String| PeerError::Image {
+        image: text.into(),
+        fault,
+    };
+    let mut values: [Option<&str>; N] = [None; N];
+    for part in text.split(',') {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        let at = keys
+            .iter()
+            .position(|known| *known == key)
+            .ok_or_else(|| fault(format!("has the unknown key '{key}'")))?;
+        if values[at].replace(value).is_some() {
+            return Err(fault(format!("has {key}= twice")));
+        }
+    }
+    if let Some(at) = values.iter().position(Option::is_none) {
+        return Err(fault(format!("lacks {}=", keys[at])));
+    }
+    Ok(values.map(Option::unwrap_or_default))
 }
 
 fn entry<'a>(
@@ -284,7 +296,11 @@ fn entry<'a>(
     line: &PeerLine,
     compress: Compress,
 ) -> Result<Entry<'a>, PeerError> {
-    let mut entry = Entry::from_image(&image.arch, data).map_err(|source| PeerError::Fatbin {
+    let made = match image.kind {
+        Kind::LtoIr => Entry::from_lto_ir(&image.arch, data),
+        _ => Entry::from_image(&image.arch, data),
+    };
+    let mut entry = made.map_err(|source| PeerError::Fatbin {
         file: image.file.clone(),
         source,
     })?;
@@ -313,11 +329,16 @@ fn entry<'a>(
     }
     let identifier = line.text("ident").map(String::into_bytes);
     entry.identifier = identifier.map(Into::into);
-    if entry.kind == Kind::Ptx {
-        let options = line.text("cmdline").unwrap_or_default();
+    let options = match entry.kind {
+        Kind::Ptx => line.text("cmdline"),
+        Kind::LtoIr => line.text("cicc-cmdline"),
+        _ => None,
+    };
+    if let Some(options) = options {
         entry.options = Some(options.into_bytes().into());
     }
-    if compress.all || entry.is_compressed_by_default() {
+    // The peer scrambles the LTO-IR that it compresses, and how is NVIDIA's secret.
+    if entry.kind != Kind::LtoIr && (compress.all || entry.is_compressed_by_default()) {
         entry.compression = compress.how;
     }
     Ok(entry)

@@ -38,17 +38,17 @@ enum Meaning {
     PluginOption,
     WholeArchive(bool),
     Emit(Emit),
+    Relocatable,
+    Passes,
+    LlvmOption,
     DryRun,
     SaveTemps,
     Verbose,
     /// Changes nothing about what offlink makes.
     Ignored,
-    Refused(&'static str),
     Version,
     Help,
 }
-
-const NO_LLVM_OPTIONS: &str = "offlink gives LLVM no options of its own; leave it out";
 
 /// Name, where its value stands, meaning, help. The names are those that
 /// `--help-hidden` lists, and those of linkers that clang and users send.
@@ -75,7 +75,7 @@ const TABLE: &[(&str, Value, Meaning, &str)] = &[
         "plugin-opt",
         Value::Either,
         Meaning::PluginOption,
-        "O0 to O3, mcpu=, emit-asm, emit-llvm",
+        "O0 to O3, mcpu=, emit-asm, emit-llvm, or an option for LLVM",
     ),
     (
         "whole-archive",
@@ -137,26 +137,21 @@ const TABLE: &[(&str, Value, Meaning, &str)] = &[
     (
         "r",
         Value::None,
-        Meaning::Refused("link all code at once, without -r"),
-        "refused",
+        Meaning::Relocatable,
+        "keep whatever other code may refer to",
     ),
-    (
-        "relocatable",
-        Value::None,
-        Meaning::Refused("link all code at once, without it"),
-        "refused",
-    ),
+    ("relocatable", Value::None, Meaning::Relocatable, "as -r"),
     (
         "lto-newpm-passes",
         Value::Either,
-        Meaning::Refused(NO_LLVM_OPTIONS),
-        "refused",
+        Meaning::Passes,
+        "the passes to run, as opt -passes takes them",
     ),
     (
         "mllvm",
         Value::Either,
-        Meaning::Refused(NO_LLVM_OPTIONS),
-        "refused",
+        Meaning::LlvmOption,
+        "an option for LLVM itself",
     ),
     ("version", Value::None, Meaning::Version, "show the version"),
     ("help", Value::None, Meaning::Help, "show the options"),
@@ -249,14 +244,15 @@ fn read(arguments: Vec<OsString>, options: Options) -> Result<Asked, PeerError> 
             Meaning::PluginOption => line.plugin_option(&text())?,
             Meaning::WholeArchive(on) => whole = on,
             Meaning::Emit(emit) => line.options.device.emit = emit,
+            Meaning::Relocatable => line.options.device.relocatable = true,
+            Meaning::Passes => {
+                line.options.device.passes = Some(text()).filter(|text| !text.is_empty());
+            }
+            Meaning::LlvmOption => line.options.llvm_options.push(text()),
             Meaning::DryRun => line.dry_run = true,
             Meaning::SaveTemps => line.options.save_temps = Some(".".into()),
             Meaning::Verbose => line.options.verbose = true,
             Meaning::Ignored => {}
-            Meaning::Refused(remedy) => {
-                let what = format!("clang-nvlink-wrapper's -{name}");
-                return Err(PeerError::Unsupported { what, remedy });
-            }
             Meaning::Version => return Ok(Asked::Print(help::version())),
             Meaning::Help => return Ok(Asked::Print(help_text())),
         }
@@ -324,13 +320,17 @@ impl Line {
                     self.arch = arch.into();
                     return Ok(());
                 }
+                if text.starts_with("opt-remarks-") {
+                    return Err(PeerError::Unsupported {
+                        what: format!("clang-nvlink-wrapper's --plugin-opt={text}"),
+                        remedy: "LLVM's C API gives no remarks; compile with clang's \
+                                 -fsave-optimization-record",
+                    });
+                }
                 // offlink finds the PTX version that the code needs.
                 let ignored = ["jobs=", "lto-partitions=", "-mattr=+ptx"];
                 if !ignored.iter().any(|prefix| text.starts_with(prefix)) {
-                    return Err(PeerError::Unsupported {
-                        what: format!("clang-nvlink-wrapper's --plugin-opt={text}"),
-                        remedy: NO_LLVM_OPTIONS,
-                    });
+                    self.options.llvm_options.push(text.into());
                 }
             }
         }
@@ -363,7 +363,12 @@ impl Line {
             .map(OsString::from)
             .to_vec();
         words.push(self.arch.clone().into());
-        words.push(format!("-O{}", self.options.device.opt_level).into());
+        words.extend(dry_run::device_options(
+            &self.options.device,
+            &self.options.llvm_options,
+        ));
+        let required = self.required.iter();
+        words.extend(required.map(|name| format!("--export-symbol={name}").into()));
         words.extend(["-o".into(), self.output.clone().into_os_string()]);
         words.extend(sources.map(OsString::from));
         dry_run::quoted(&words) + "\n"
@@ -428,10 +433,14 @@ mod tests {
         assert!(says("a.bc").contains("architecture"));
         assert!(says("-arch").contains("-arch"));
         assert!(says("-arch sm_90 -z now").contains("'-z'"));
-        assert!(says("-arch sm_90 -r").contains("-r"));
-        assert!(says("-mllvm -x").contains("-mllvm"));
         assert!(says("--plugin-opt=opt-remarks-filename=x").contains("opt-remarks"));
         assert!(says("--help-hidden").contains("lto-emit-asm"));
+    }
+
+    #[test]
+    fn options_for_llvm() {
+        let line = line("-arch=sm_90 -mllvm -a=1 -mllvm=-b --plugin-opt=-c -plugin-opt=jobs=2");
+        assert_eq!(line.unwrap().options.llvm_options, ["-a=1", "-b", "-c"]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! llvm-offload-wrapper (22): images into a module that registers them. The
-//! peer writes bitcode for clang to compile; offlink writes the object that
-//! would come of it, which every use of the module ends in.
+//! llvm-offload-wrapper (22): images into a module of bitcode that registers
+//! them. `offlink wrap` makes the object that comes of it, without any LLVM.
 
 use super::PeerError;
 use super::line::{self, OF_EVERY_LLVM_TOOL, PeerLine, PeerOption};
@@ -8,10 +7,14 @@ use crate::cli::help;
 use crate::cli::verbs::wrap;
 use crate::options::Options;
 use crate::pipeline::bundle::Described;
+use crate::pipeline::device::DeviceError;
 use crate::pipeline::host::DEFAULT_HOST;
-use crate::request::OutputKind;
-use crate::{Error, report};
+use crate::pipeline::register::RegisterError;
+use crate::pipeline::wrapped_module;
+use crate::toolchain::Toolchain;
+use crate::{Error, mapped_file, output_file, report};
 use offlink_bundle::entry::Generation;
+use offlink_bundle::host_object::Platform;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,7 +23,7 @@ const TABLE: &[PeerOption] = &[
     PeerOption {
         names: &["o"],
         value: Some("file"),
-        help: "the object to write (the peer writes bitcode)",
+        help: "the bitcode to write",
     },
     PeerOption {
         names: &["kind"],
@@ -54,42 +57,51 @@ pub fn run(arguments: Vec<OsString>, options: Options) -> Result<(), Error> {
     let output = line.last("o").ok_or(PeerError::Missing("-o FILE"))?;
     let host = line.text("triple");
     let host = host.as_deref().unwrap_or(DEFAULT_HOST);
-    match (kind.as_str(), line.inputs.as_slice()) {
-        (_, []) => Err(PeerError::Missing("the file to wrap").into()),
-        ("openmp", files) => wrap_openmp(files, host, &options, Path::new(output)),
+    let module = match (kind.as_str(), line.inputs.as_slice()) {
+        (_, []) => return Err(PeerError::Missing("the file to wrap").into()),
+        ("openmp", files) => openmp(files, host, &options)?,
         ("cuda" | "hip", [file]) => {
+            let container = mapped_file::map(Path::new(file))?;
             let kind = OffloadKind::from_name(&kind);
-            wrap::for_host(host, &options, |registrar| {
-                let (file, output) = (Path::new(file), Path::new(output));
-                Ok(registrar.write_container(kind, file, Generation::Llvm21, output)?)
-            })
+            let runtime = options.spirv_runtime;
+            wrapped_module::text(kind, Generation::Llvm21, &[], &container, runtime, host)?
         }
         ("cuda" | "hip", _) => {
             let message = "a program of CUDA or HIP has a single fatbin or bundle";
-            Err(PeerError::Mismatch(message).into())
+            return Err(PeerError::Mismatch(message).into());
         }
-        _ => Err(PeerError::BadValue {
-            option: "--kind".into(),
-            value: kind,
-            expected: KINDS,
+        _ => {
+            return Err(PeerError::BadValue {
+                option: "--kind".into(),
+                value: kind,
+                expected: KINDS,
+            }
+            .into());
         }
-        .into()),
-    }
+    };
+    Platform::from_triple(host).map_err(RegisterError::from)?;
+    let toolchain = Toolchain::new(&options.device.tools, &[]);
+    let library = toolchain.llvm([]).map_err(DeviceError::from)?;
+    let bitcode = offlink_llvm::assemble(library, &output.to_string_lossy(), module)
+        .map_err(PeerError::from)?;
+    Ok(output_file::write_bytes(Path::new(output), &bitcode)?)
 }
 
 /// All images of all files: the peer takes the first of each file.
-fn wrap_openmp(
-    files: &[OsString],
-    host: &str,
-    options: &Options,
-    output: &Path,
-) -> Result<(), Error> {
+fn openmp(files: &[OsString], host: &str, options: &Options) -> Result<String, Error> {
     let files: Vec<PathBuf> = files.iter().map(PathBuf::from).collect();
     let inputs = wrap::images_of(&files)?;
     let images: Vec<Described<'_>> = inputs.iter().map(Described::found).collect();
-    wrap::for_host(host, options, |registrar| {
-        Ok(registrar.write_openmp(&images, Generation::Llvm21, OutputKind::Executable, output)?)
-    })
+    let (kind, runtime) = (OffloadKind::OpenMp, options.spirv_runtime);
+    let entries = Generation::Llvm21;
+    Ok(wrapped_module::text(
+        kind,
+        entries,
+        &images,
+        &[],
+        runtime,
+        host,
+    )?)
 }
 
 #[cfg(test)]

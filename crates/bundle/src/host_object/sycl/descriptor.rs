@@ -5,9 +5,12 @@ use std::io::Write;
 
 use goblin::elf::section_header::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS};
 
+use crate::entry::Generation;
+use crate::host_object::embedded_images::NameAndType;
 use crate::host_object::relocatable::{Relocatable, Relocation, Section, Symbol};
-use crate::host_object::{Error, HostTarget, embedded_images, template};
-use crate::offload_binary::{Image, OffloadKind};
+use crate::host_object::source::escaped;
+use crate::host_object::{Error, HostTarget, embedded_images, entries, template};
+use crate::offload_binary::{self, Image, OffloadKind};
 use crate::sycl_symbols;
 
 /// The name by which `runtime/sycl_descriptor.c` refers to the descriptor.
@@ -30,15 +33,15 @@ const ENTRY_SIZE: usize = 56;
 pub(super) fn write(
     host: HostTarget,
     images: &[Image<'_>],
+    section: NameAndType,
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let tables = Tables::of(images)?;
     let binaries = embedded_images::encode(images)?;
     let mut object = Relocatable::new(host.machine());
-    let embedded =
-        embedded_images::add(&mut object, &binaries, embedded_images::SECTION, |index| {
-            format!(".sycl_offloading.{index}.data")
-        });
+    let embedded = embedded_images::add(&mut object, &binaries, section, |index| {
+        format!(".sycl_offloading.{index}.data")
+    });
     let mut data_section = |name: &'static str, flags, contents| {
         object.add_section(Section {
             name: Cow::Borrowed(name.as_bytes()),
@@ -83,8 +86,47 @@ pub(super) fn write(
     }
     let code = host.sycl_descriptor_template();
     template::add(&mut object, code, DESCRIPTOR, descriptor)?;
+    let entries = Generation::Llvm21.section(OffloadKind::Sycl);
+    entries::add_section(&mut object, entries);
     object.add_stack_note();
     object.write(out)
+}
+
+/// The number of images, which has 16 bits.
+fn count(images: &[Image<'_>]) -> Result<u16, Error> {
+    u16::try_from(images.len()).map_err(|_| Error::TooMany(images.len()))
+}
+
+/// The names of an image's kernels.
+fn names(image: &Image<'_>) -> Vec<String> {
+    sycl_symbols::in_text(image.string(sycl_symbols::KEY).unwrap_or_default())
+}
+
+/// A number that is too large stands for nothing here.
+fn byte(kind: u16) -> u8 {
+    u8::try_from(kind).unwrap_or_default()
+}
+
+/// The tables for the offload binaries in `container`, as `runtime/sycl_descriptor.c`
+/// takes them where the compiler makes the whole object.
+pub(super) fn tables(container: &[u8]) -> Result<String, Error> {
+    let images = offload_binary::parse(container)?;
+    count(&images)?;
+    let (mut kernels, mut rows, mut first) = (String::new(), String::new(), 0);
+    for image in &images {
+        let names = names(image);
+        for name in &names {
+            kernels += &format!(" KERNEL(\"{}\")", escaped(name.as_bytes()));
+        }
+        let triple = escaped(image.triple().as_bytes());
+        let kind = byte(image.image_kind.number());
+        // Version 1 does not compress, so each image is a part of the container.
+        let start = (image.data.as_ptr() as usize).saturating_sub(container.as_ptr() as usize);
+        let (end, last) = (start + image.data.len(), first + names.len());
+        rows += &format!(" IMAGE({kind}, \"{triple}\", {start}, {end}, {first}, {last})");
+        first = last;
+    }
+    Ok(format!("#define KERNELS{kernels}\n#define IMAGES{rows}\n"))
 }
 
 /// Where a pointer points to.
@@ -110,17 +152,14 @@ struct Tables {
 
 impl Tables {
     fn of(images: &[Image<'_>]) -> Result<Self, Error> {
-        let count = u16::try_from(images.len()).map_err(|_| Error::TooMany(images.len()))?;
+        let count = count(images)?;
         let mut tables = Tables {
             bytes: [1, count].map(u16::to_le_bytes).concat(),
             pointers: vec![(8, Target::Table(DESCRIPTOR_SIZE))],
             strings: vec![0],
         };
         tables.bytes.resize(DESCRIPTOR_SIZE, 0);
-        let names: Vec<Vec<String>> = images
-            .iter()
-            .map(|image| sycl_symbols::in_text(image.string(sycl_symbols::KEY).unwrap_or_default()))
-            .collect();
+        let names: Vec<Vec<String>> = images.iter().map(names).collect();
         let mut entries = DESCRIPTOR_SIZE + images.len() * IMAGE_SIZE;
         for (index, image) in images.iter().enumerate() {
             let end = entries + names[index].len() * ENTRY_SIZE;
@@ -137,8 +176,7 @@ impl Tables {
         let row = self.bytes.len();
         self.bytes.extend(3_u16.to_le_bytes());
         for kind in [OffloadKind::Sycl.number(), image.image_kind.number()] {
-            // A number that is too large stands for nothing here.
-            self.bytes.push(u8::try_from(kind).unwrap_or_default());
+            self.bytes.push(byte(kind));
         }
         self.bytes.resize(row + IMAGE_SIZE, 0);
         let triple = self.add_string(image.triple());

@@ -215,6 +215,7 @@ fn needed(
             cpu: arch.name().into(),
             features: arch.min_ptx().feature(),
             opt_level: OptLevel::O0,
+            passes: None,
             exports: Vec::new(),
             keep: Keep::Visible,
             emit: Emit::Bitcode,

@@ -26,12 +26,12 @@ pub enum Container {
     Archive,
 }
 
-/// How HIP's container is written.
+/// How HIP's container and text are written.
 #[derive(Clone, Copy, Debug)]
 pub struct Packing {
-    /// On multiples of how many bytes the parts start.
+    /// On multiples of how many bytes the parts of HIP's container start.
     pub alignment: u64,
-    /// Whether and how it is compressed.
+    /// Whether and how the bundle is compressed.
     pub compression: Option<Compression>,
 }
 
@@ -61,15 +61,20 @@ pub fn read<'a>(
     name: &str,
     data: &'a [u8],
 ) -> Result<Vec<Part<'a>>, PeerError> {
-    let is_binary =
-        data.starts_with(&hip_bundle::MAGIC) || data.starts_with(&hip_bundle::COMPRESSED_MAGIC);
+    let unreadable = |source| PeerError::Bundle {
+        file: name.into(),
+        source,
+    };
+    let is_compressed = data.starts_with(&hip_bundle::COMPRESSED_MAGIC);
     match container {
+        Container::Text(comment) if is_compressed => {
+            let text = hip_bundle::inflate(data).map_err(unreadable)?;
+            let parts = read_text(comment, name, &text)?;
+            Ok(parts.into_iter().map(owned).collect())
+        }
         Container::Text(comment) => read_text(comment, name, data),
-        _ if is_binary => {
-            let bundles = hip_bundle::parse(data).map_err(|source| PeerError::Bundle {
-                file: name.into(),
-                source,
-            })?;
+        _ if is_compressed || data.starts_with(&hip_bundle::MAGIC) => {
+            let bundles = hip_bundle::parse(data).map_err(unreadable)?;
             Ok(bundles
                 .into_iter()
                 .flat_map(|bundle| bundle.entries)
@@ -78,6 +83,11 @@ pub fn read<'a>(
         Container::Object => Ok(read_sections(data)),
         Container::Binary | Container::Archive => Ok(Vec::new()),
     }
+}
+
+fn owned(Part { id, data }: Part<'_>) -> Part<'static> {
+    let data = Cow::Owned(data.into_owned());
+    Part { id, data }
 }
 
 /// The parts in sections of an object. The host's, of one byte, stands for the
@@ -157,11 +167,6 @@ pub fn write(
             remedy: "bundle the objects and put the bundles into an archive",
         }
         .into()),
-        (Container::Text(_), _) if packing.compression.is_some() => Err(PeerError::Unsupported {
-            what: "compressing a bundle of text".into(),
-            remedy: "leave out --compress",
-        }
-        .into()),
         (Container::Text(comment), _) => {
             let mut text = Vec::new();
             for Part { id, data } in parts {
@@ -169,7 +174,11 @@ pub fn write(
                 text.extend(&**data);
                 text.extend(end_of(comment, id).bytes());
             }
-            written(out.write_all(&text))
+            match packing.compression {
+                Some(compression) => hip_bundle::compress(&text, compression, out)
+                    .map_err(|error| BundleError::from(error).into()),
+                None => written(out.write_all(&text)),
+            }
         }
         (_, Some(object)) => {
             let sections = parts.iter().enumerate().map(|(number, Part { id, data })| {
