@@ -24,6 +24,9 @@ pub struct Options {
     pub archs: ArchList,
     /// How device code is linked.
     pub device: DeviceOptions,
+    /// Libraries of device code, of which the link takes what its device code
+    /// needs.
+    pub device_libs: Vec<DeviceLib>,
     /// Somebody said how far device links go.
     pub emit_is_chosen: bool,
     /// What differs between device links.
@@ -50,6 +53,21 @@ pub struct Options {
     pub dry_run: bool,
     /// Show details of errors.
     pub verbose: bool,
+}
+
+/// A library of device code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceLib {
+    /// A file: an archive or bitcode.
+    File(PathBuf),
+    /// `-l` for the device linker. clang names its libraries whether they are
+    /// there and needed or not, so one that isn't there is passed over.
+    Named {
+        /// The only triple that it is for.
+        triple: Option<String>,
+        /// The name without `-l`.
+        name: String,
+    },
 }
 
 /// A file or folder that offlink looks for unless it is told.
@@ -136,6 +154,12 @@ pub struct ToolPaths {
     pub lld: Option<PathBuf>,
     /// spirv-link, for several SPIR-V modules.
     pub spirv_link: Option<PathBuf>,
+    /// libdevice, NVIDIA's mathematical functions as bitcode.
+    pub libdevice: Option<PathBuf>,
+    /// The folder of ROCm's device libraries.
+    pub rocm_device_libs: Option<PathBuf>,
+    /// A ROCm installation, in whose `amdgcn/bitcode` these lie.
+    pub rocm: Option<PathBuf>,
     /// A CUDA installation, in whose `bin` ptxas and nvlink lie.
     pub cuda: Option<PathBuf>,
     /// The system's linker or compiler driver.
@@ -301,7 +325,7 @@ mod tests {
         for own in TABLE {
             let argument = match own.hint {
                 None => format!("--offlink-{}", own.name),
-                Some("PATH" | "DIR" | "FILE|none" | "DIR|none") => {
+                Some("PATH" | "FILE" | "DIR" | "FILE|none" | "DIR|none") => {
                     format!("--offlink-{}=x", own.name)
                 }
                 Some("N") => format!("--offlink-{}=3", own.name),

@@ -1,7 +1,7 @@
 //! The table of offlink's own options: each with its value, its environment
 //! variable, its line of help and its effect.
 
-use super::{Choice, Emit, OptionError, Options};
+use super::{Choice, DeviceLib, Emit, OptionError, Options};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -40,6 +40,16 @@ pub(super) const TABLE: &[OwnOption] = &[
         apply: |options, value| {
             options.images.push(value.to_string_lossy().parse()?);
             Ok(true)
+        },
+    },
+    OwnOption {
+        name: "device-lib",
+        hint: Some("FILE"),
+        variable: None,
+        help: "a library of device code (archive or bitcode), such as libompdevice.a; may be repeated",
+        apply: |options, value| {
+            options.device_libs.push(DeviceLib::File(value.into()));
+            Ok(!value.is_empty())
         },
     },
     OwnOption {
@@ -125,6 +135,20 @@ pub(super) const TABLE: &[OwnOption] = &[
         variable: Some("OFFLINK_SPIRV_LINK"),
         help: "the spirv-link to use where SPIR-V modules join",
         apply: |options, value| path(&mut options.device.tools.spirv_link, value),
+    },
+    OwnOption {
+        name: "libdevice",
+        hint: Some("PATH"),
+        variable: Some("OFFLINK_LIBDEVICE"),
+        help: "the libdevice (libdevice.10.bc) to use for NVIDIA targets",
+        apply: |options, value| path(&mut options.device.tools.libdevice, value),
+    },
+    OwnOption {
+        name: "rocm-device-libs",
+        hint: Some("DIR"),
+        variable: Some("OFFLINK_ROCM_DEVICE_LIBS"),
+        help: "the folder of ROCm's device libraries (ocml.bc ...) to use for AMD targets",
+        apply: |options, value| path(&mut options.device.tools.rocm_device_libs, value),
     },
     OwnOption {
         name: "host-linker",

@@ -71,7 +71,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     let wrapper = &request.wrapper;
     let host = Host::of(request);
     let scanned = trace.phase("scan", || {
-        scan::scan(&request.line, &request.options.images, &host)
+        scan::scan(&request.line, &request.options, &host)
     })?;
     let is_for_devices = wrapper.is_device_only() || !wrapper.overrides.is_empty();
     if !scanned.concerns_devices() && !is_for_devices {

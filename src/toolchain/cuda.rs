@@ -1,7 +1,32 @@
 //! Directories that may hold NVIDIA's tools.
 
+use super::search::{NotFound, Search};
 use super::{subdirectories, variable};
+use crate::options::ToolPaths;
+use crate::process::Tool;
 use std::path::{Path, PathBuf};
+
+/// The tool `name`: the program `only`, or else the first in the directories of
+/// CUDA installations and in PATH.
+///
+/// # Errors
+/// [`NotFound`] with all places that were looked at.
+pub(super) fn tool(
+    name: &'static str,
+    only: Option<&Path>,
+    named: &ToolPaths,
+    remedy: &'static str,
+) -> Result<Tool, NotFound> {
+    let mut search = Search::new(name, remedy);
+    if let Some(path) = only {
+        return search.only(path);
+    }
+    for (dir, rule) in bin_dirs(named.cuda.as_deref()) {
+        search.dir(&dir, &[name], rule);
+    }
+    search.path_variable(&[name]);
+    search.finish()
+}
 
 /// In order, with their rules: the installation that was named, CUDA_PATH and
 /// CUDA_HOME, pip wheels, /usr/local/cuda.

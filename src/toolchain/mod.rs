@@ -4,11 +4,13 @@
 //! not named is looked for.
 
 mod cuda;
+mod device_libraries;
 pub mod llvm;
 pub mod omptarget;
 pub mod rust;
 mod search;
 
+pub use device_libraries::DeviceLibraries;
 pub use llvm::LlvmError;
 pub use search::NotFound;
 
@@ -84,7 +86,7 @@ impl Toolchain {
         let remedy = "name one with --offlink-ptxas=PATH or OFFLINK_PTXAS, install one with \
                       'pip install nvidia-cuda-nvcc', or make PTX with --offlink-emit=ptx, for \
                       a runtime that compiles it";
-        self.cuda_tool("ptxas", self.named.ptxas.as_deref(), remedy)
+        cuda::tool("ptxas", self.named.ptxas.as_deref(), &self.named, remedy)
     }
 
     /// nvlink.
@@ -94,7 +96,12 @@ impl Toolchain {
     pub fn nvlink(&self) -> Result<Tool, NotFound> {
         let remedy = "name one with --offlink-nvlink=PATH or OFFLINK_NVLINK, or install one with \
                       'pip install nvidia-cuda-nvcc'";
-        self.cuda_tool("nvlink", self.named.nvlink.as_deref(), remedy)
+        cuda::tool("nvlink", self.named.nvlink.as_deref(), &self.named, remedy)
+    }
+
+    /// Where device libraries are looked for.
+    pub fn device_libraries(&self) -> DeviceLibraries {
+        DeviceLibraries::new(&self.named)
     }
 
     /// spirv-link of SPIRV-Tools.
@@ -122,23 +129,6 @@ impl Toolchain {
     pub fn nvidia_smi(&self) -> Result<Tool, NotFound> {
         let mut search = Search::new("nvidia-smi", "it comes with NVIDIA's driver");
         search.path_variable(&["nvidia-smi"]);
-        search.finish()
-    }
-
-    fn cuda_tool(
-        &self,
-        name: &'static str,
-        named: Option<&Path>,
-        remedy: &'static str,
-    ) -> Result<Tool, NotFound> {
-        let mut search = Search::new(name, remedy);
-        if let Some(path) = named {
-            return search.only(path);
-        }
-        for (dir, rule) in cuda::bin_dirs(self.named.cuda.as_deref()) {
-            search.dir(&dir, &[name], rule);
-        }
-        search.path_variable(&[name]);
         search.finish()
     }
 
@@ -171,7 +161,7 @@ impl Toolchain {
 
     /// fatbinary, which is only printed: by its bare name where there is none.
     pub fn fatbinary(&self) -> PathBuf {
-        let tool = self.cuda_tool("fatbinary", None, "");
+        let tool = cuda::tool("fatbinary", None, &self.named, "");
         tool.map_or_else(|_| "fatbinary".into(), |tool| tool.path)
     }
 

@@ -57,6 +57,29 @@ impl Search {
         self.finish()
     }
 
+    /// The file is the named one and no other.
+    pub(super) fn only_file(mut self, path: &Path) -> Result<Tool, NotFound> {
+        if path.is_file() {
+            self.found = Some((path.into(), NAMED));
+        } else {
+            self.looked.push(format!(
+                "'{}', which is named but is no file",
+                path.display()
+            ));
+        }
+        self.finish()
+    }
+
+    /// Looks for the file `name`, which is no program, in `dir`, which is looked
+    /// into because of `rule`.
+    pub(super) fn file(&mut self, dir: &Path, name: &str, rule: &'static str) {
+        if self.found.is_none() {
+            let path = Some(dir.join(name)).filter(|path| path.is_file());
+            self.found = path.map(|path| (path, rule));
+            self.looked.push(dir.display().to_string());
+        }
+    }
+
     /// As [`Self::only`], but a bare name is one for PATH, as in cargo's settings.
     pub(super) fn named(mut self, path: &Path) -> Result<Tool, NotFound> {
         if path.components().count() > 1 {

@@ -14,6 +14,7 @@ mod defects;
 mod determinism;
 mod device_archives;
 mod device_code;
+mod device_libraries;
 mod device_objects;
 mod device_targets;
 mod doctor;

@@ -6,6 +6,7 @@
 //! process is started, so a device link can be planned before it runs.
 #![forbid(unsafe_code)]
 
+pub mod device_libs;
 pub mod fit;
 pub mod lld;
 pub mod processor;

@@ -126,6 +126,18 @@ impl Processor {
         self.llvm
     }
 
+    /// Whether a wave has 64 lanes if nothing else is asked for: before gfx10 (seen
+    /// in the features that clang 22 writes).
+    pub fn has_wave64_by_default(self) -> bool {
+        let number = self.name.trim_start_matches("gfx");
+        // Of a GPU's name the last two characters are minor version and stepping.
+        let major = match number.split_once('-') {
+            Some((family, _)) => family,
+            None => &number[..number.len() - 2],
+        };
+        major.len() == 1
+    }
+
     /// Whether the target ID may say `xnack+` or `xnack-`.
     pub fn has_xnack(self) -> bool {
         self.xnack
@@ -198,6 +210,23 @@ mod tests {
         assert_eq!(generic.count(), FAMILIES.len());
         let mi200 = Processor::find("gfx90a").unwrap();
         assert!(!Processor::all().any(|it| it.stands_for(mi200)));
+    }
+
+    #[test]
+    fn waves() {
+        let wave64 = |name: &str| Processor::find(name).unwrap().has_wave64_by_default();
+        for name in [
+            "gfx600",
+            "gfx90a",
+            "gfx950",
+            "gfx9-generic",
+            "gfx9-4-generic",
+        ] {
+            assert!(wave64(name), "{name}");
+        }
+        for name in ["gfx1010", "gfx1251", "gfx10-1-generic", "gfx12-generic"] {
+            assert!(!wave64(name), "{name}");
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::options::Options;
 
 const CPU: &str = "target-cpu";
 const FEATURES: &str = "target-features";
+const DENORMALS: &str = "denormal-fp-math";
+const DENORMALS_F32: &str = "denormal-fp-math-f32";
 
 /// The highest NN of the `+ptxNN` features that functions of `module` ask for.
 pub(crate) fn declared_ptx(module: &Module<'_>) -> Option<u32> {
@@ -45,17 +47,78 @@ pub(crate) fn retarget(module: &Module<'_>, options: &Options) {
                 }
             }
             if let Some(features) = features {
-                let features = [features.as_str(), options.features.as_str()]
-                    .into_iter()
-                    .filter(|list| !list.is_empty())
-                    .collect::<Vec<_>>()
-                    .join(",");
-                function.set_attribute(
-                    FEATURES,
-                    Some(&features)
-                        .filter(|list| !list.is_empty())
-                        .map(String::as_str),
-                );
+                let features = joined([&features, &options.features]);
+                function.set_attribute(FEATURES, features.as_deref());
+            }
+        }
+    }
+}
+
+/// What all functions that a module defines say alike. Functions of device libraries say it too once they are
+/// linked: LLVM inlines no function into one that treats denormal numbers otherwise, and a GPU's waves have one
+/// size.
+pub(crate) struct Shared {
+    /// The target features that each function has, in the first one's order.
+    features: String,
+    /// For each attribute about denormal numbers the one value, which may be none.
+    denormals: [(&'static str, Option<Option<String>>); 2],
+}
+
+impl Shared {
+    /// Of the functions that `module` defines.
+    pub(crate) fn of(module: &Module<'_>) -> Self {
+        let functions: Vec<_> = ir::globals(module)
+            .into_iter()
+            .filter(|global| global.is_function() && !global.is_declaration())
+            .collect();
+        let one = |key: &str| {
+            let mut values = functions.iter().map(|function| function.attribute(key));
+            let first = values.next()?;
+            values.all(|value| value == first).then_some(first)
+        };
+        let features = functions
+            .iter()
+            .map(|function| function.attribute(FEATURES).unwrap_or_default())
+            .reduce(|shared, own| in_both(&shared, &own))
+            .unwrap_or_default();
+        Self {
+            features,
+            denormals: [DENORMALS, DENORMALS_F32].map(|key| (key, one(key))),
+        }
+    }
+
+    /// The target features that all functions have, in LLVM's notation.
+    pub(crate) fn features(&self) -> &str {
+        &self.features
+    }
+
+    /// Whether denormal numbers of single precision become zero; without an attribute for these alone, the one for
+    /// all types counts (LLVM's language reference).
+    pub(crate) fn flushes_denormals(&self) -> bool {
+        let [all, single] = &self.denormals;
+        let value = |(_, value): &(_, Option<Option<String>>)| value.clone().flatten();
+        value(single).or_else(|| value(all)).is_some_and(|mode| {
+            mode.starts_with("preserve-sign") || mode.starts_with("positive-zero")
+        })
+    }
+
+    /// Brings the functions of a library in line. Where the code itself is of two minds, the library stays as it is.
+    pub(crate) fn impose(&self, library: &Module<'_>, options: &Options) {
+        let is_amd = options.triple.starts_with("amdgcn");
+        for function in ir::globals(library) {
+            if is_amd {
+                let own = function.attribute(FEATURES).unwrap_or_default();
+                let features = joined([&own, &self.features]);
+                function.set_attribute(CPU, Some(&options.cpu));
+                function.set_attribute(FEATURES, features.as_deref());
+            } else {
+                function.set_attribute(CPU, None);
+                function.set_attribute(FEATURES, None);
+            }
+            for (key, value) in &self.denormals {
+                if let Some(value) = value {
+                    function.set_attribute(key, value.as_deref());
+                }
             }
         }
     }
@@ -66,6 +129,19 @@ fn highest_ptx(features: &str) -> Option<u32> {
         .split(',')
         .filter_map(|feature| feature.strip_prefix("+ptx")?.parse().ok())
         .max()
+}
+
+/// Two lists of features as one, of which the later entries win; `None` if both are empty.
+fn joined(lists: [&str; 2]) -> Option<String> {
+    let lists: Vec<&str> = lists.into_iter().filter(|list| !list.is_empty()).collect();
+    (!lists.is_empty()).then(|| lists.join(","))
+}
+
+/// The features of the first list that the second has too.
+fn in_both(first: &str, second: &str) -> String {
+    let second: Vec<&str> = second.split(',').collect();
+    let shared = first.split(',').filter(|feature| second.contains(feature));
+    shared.collect::<Vec<_>>().join(",")
 }
 
 /// Whether an attribute of a function for AMDGPU is one that LLVM's optimiser adds.
@@ -106,6 +182,20 @@ mod tests {
         assert_eq!(highest_ptx("+sm_90"), None);
         assert_eq!(highest_ptx("+ptx"), None);
         assert_eq!(highest_ptx("+ptx99999999999"), None);
+    }
+
+    #[test]
+    fn shared_features_keep_their_order() {
+        assert_eq!(
+            in_both(
+                "+dpp,+wavefrontsize64,+new",
+                "+old,+wavefrontsize64,-new,+dpp"
+            ),
+            "+dpp,+wavefrontsize64"
+        );
+        assert_eq!(in_both("+dpp", ""), "");
+        assert_eq!(joined(["+dpp", ""]).as_deref(), Some("+dpp"));
+        assert_eq!(joined(["", ""]), None);
     }
 
     #[test]

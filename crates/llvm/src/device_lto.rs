@@ -10,14 +10,16 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LinkedModule;
 use inkwell::targets::TargetMachine;
 
+use crate::attributes::Shared;
 use crate::bitcode::Identification;
 use crate::diagnostics::Diagnostics;
 use crate::error::Error;
 use crate::fault::Fault;
+use crate::libraries::{FindLibraries, Wants};
 use crate::library::Library;
 use crate::options::{Compiled, Module, Options};
 use crate::worker::{self, Stopped};
-use crate::{attributes, kernels, machine, retain, undefined};
+use crate::{attributes, kernels, libraries, machine, math, retain, undefined};
 
 /// The linked module's name, which can turn up in the output and so can't be a path.
 const MODULE_NAME: &str = "offlink";
@@ -40,6 +42,22 @@ pub fn compile(
     modules: Vec<Module>,
     options: Options,
 ) -> Result<Compiled, Error> {
+    compile_with_libraries(library, modules, Box::new(|_| Ok(Vec::new())), options)
+}
+
+/// As [`compile`], and `find` gives the device libraries for what the modules leave undefined.
+///
+/// Of a library only what is needed is linked, none of which can be found by name in the image. Its functions are
+/// compiled with the target features and the treatment of denormal numbers that the modules' functions have.
+///
+/// # Errors
+/// As [`compile`], and [`Error::Libraries`] when `find` fails.
+pub fn compile_with_libraries(
+    library: &'static Library,
+    modules: Vec<Module>,
+    find: FindLibraries,
+    options: Options,
+) -> Result<Compiled, Error> {
     for (what, value) in [
         ("triple", &options.triple),
         ("CPU", &options.cpu),
@@ -60,7 +78,7 @@ pub fn compile(
     // The one thing that is wanted from a compile that doesn't come back; 0 stands for none.
     let declared_ptx = Arc::new(AtomicU32::new(0));
     let seen_ptx = Arc::clone(&declared_ptx);
-    let outcome = worker::run(move || link_and_emit(library, &modules, &options, &seen_ptx));
+    let outcome = worker::run(move || link_and_emit(library, &modules, find, &options, &seen_ptx));
     outcome.unwrap_or_else(|stopped| {
         Err(match stopped {
             Stopped::Fault(Fault::Fatal(message)) => Error::Fatal {
@@ -86,6 +104,7 @@ fn some_ptx(declared: &AtomicU32) -> Option<u32> {
 fn link_and_emit(
     library: &Library,
     modules: &[Module],
+    find: FindLibraries,
     options: &Options,
     declared_ptx: &AtomicU32,
 ) -> Result<Compiled, Error> {
@@ -93,11 +112,16 @@ fn link_and_emit(
     let context = Context::create();
     // SAFETY: the collector was made before the context, so it is dropped after it, and nothing moves it.
     unsafe { diagnostics.collect(&context) };
+    let session = Session {
+        library,
+        options,
+        diagnostics: &diagnostics,
+    };
     // Parsed before there is a machine, whose making is fatal to LLVM if the features don't fit the GPU: the
     // caller then wants to know what the modules ask for.
     let mut all_parsed = Vec::new();
     for module in modules {
-        let parsed = parse(library, &context, module, options, &diagnostics)?;
+        let parsed = session.parse(&context, module)?;
         if let Some(version) = attributes::declared_ptx(&parsed) {
             declared_ptx.fetch_max(version, Ordering::AcqRel);
         }
@@ -115,54 +139,175 @@ fn link_and_emit(
     for (module, parsed) in modules.iter().zip(all_parsed) {
         machine::adopt(&machine, &parsed);
         retain::promote(&parsed, options);
-        link(&image, parsed, module, options, &diagnostics)?;
+        session.link(&image, parsed, module)?;
     }
-    image.verify().map_err(|message| Error::Verify {
-        triple: options.triple.clone(),
-        message: message.to_string(),
-    })?;
+    session.verify(&image)?;
     retain::internalise(&image, options);
     attributes::retarget(&image, options);
-    finish(&machine, &image, options, &diagnostics).map(|compiled| Compiled {
+    math::call_libraries(&image, options);
+    session.link_libraries(&context, &machine, &image, find)?;
+    session.finish(&machine, &image).map(|compiled| Compiled {
         declared_ptx: some_ptx(declared_ptx),
         ..compiled
     })
 }
 
-fn parse<'c>(
-    library: &Library,
-    context: &'c Context,
-    module: &Module,
-    options: &Options,
-    diagnostics: &Diagnostics,
-) -> Result<LinkedModule<'c>, Error> {
-    let buffer = MemoryBuffer::create_from_memory_range(&module.bitcode, MODULE_NAME);
-    let unreadable = |message: String| Error::Bitcode {
-        module: module.name.clone(),
-        message,
-        producer: Identification::read(&module.bitcode)
-            .ok()
-            .map(|identification| identification.producer),
-        library: library.path().to_owned(),
-        version: library.version(),
-    };
-    let parsed = LinkedModule::parse_bitcode_from_buffer(&buffer, context)
-        .map_err(|message| unreadable(message.to_string()))?;
-    let errors = diagnostics.take_errors();
-    if !errors.is_empty() {
-        return Err(unreadable(errors.join("; ")));
+/// What all steps of one compile share.
+struct Session<'a> {
+    library: &'a Library,
+    options: &'a Options,
+    diagnostics: &'a Diagnostics,
+}
+
+impl Session<'_> {
+    fn parse<'c>(&self, context: &'c Context, module: &Module) -> Result<LinkedModule<'c>, Error> {
+        let buffer = MemoryBuffer::create_from_memory_range(&module.bitcode, MODULE_NAME);
+        let parsed = LinkedModule::parse_bitcode_from_buffer(&buffer, context)
+            .map_err(|message| self.unreadable(module, message.to_string()))?;
+        self.check(module, &parsed)?;
+        Ok(parsed)
     }
-    let found = parsed.get_triple();
-    let found = found.as_str().to_string_lossy();
-    // Generic device libraries leave out the vendor or name another, and some have no triple at all.
-    if !found.is_empty() && arch(&found) != arch(&options.triple) {
-        return Err(Error::Triple {
+
+    /// Whether a module was read well and is for the target.
+    fn check(&self, module: &Module, parsed: &LinkedModule<'_>) -> Result<(), Error> {
+        let errors = self.diagnostics.take_errors();
+        if !errors.is_empty() {
+            return Err(self.unreadable(module, errors.join("; ")));
+        }
+        let found = parsed.get_triple();
+        let found = found.as_str().to_string_lossy();
+        // Generic device libraries leave out the vendor or name another, and some have no triple at all.
+        if !found.is_empty() && arch(&found) != arch(&self.options.triple) {
+            return Err(Error::Triple {
+                module: module.name.clone(),
+                found: found.into_owned(),
+                wanted: self.options.triple.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    fn unreadable(&self, module: &Module, message: String) -> Error {
+        Error::Bitcode {
             module: module.name.clone(),
-            found: found.into_owned(),
-            wanted: options.triple.clone(),
-        });
+            message,
+            producer: Identification::read(&module.bitcode)
+                .ok()
+                .map(|identification| identification.producer),
+            library: self.library.path().to_owned(),
+            version: self.library.version(),
+        }
     }
-    Ok(parsed)
+
+    fn link(
+        &self,
+        image: &LinkedModule<'_>,
+        parsed: LinkedModule<'_>,
+        module: &Module,
+    ) -> Result<(), Error> {
+        let source = parsed.as_mut_ptr();
+        mem::forget(parsed);
+        // SAFETY: both modules are alive and of one context; the call takes over the second, which was given up.
+        let failed = unsafe { LLVMLinkModules2(image.as_mut_ptr(), source) } != 0;
+        let errors = self.diagnostics.take_errors();
+        if failed || !errors.is_empty() {
+            return Err(Error::Link {
+                module: module.name.clone(),
+                triple: self.options.triple.clone(),
+                message: errors.join("; "),
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds what the image needs of device libraries, and asks for them only then.
+    fn link_libraries(
+        &self,
+        context: &Context,
+        machine: &TargetMachine,
+        image: &LinkedModule<'_>,
+        find: FindLibraries,
+    ) -> Result<(), Error> {
+        if undefined::undefined(image, &self.options.triple).is_empty() {
+            return Ok(());
+        }
+        // Code that nobody calls needs no library.
+        machine::drop_dead_code(machine, image).map_err(|message| self.failed(message))?;
+        let shared = Shared::of(image);
+        let Some(wants) = Wants::of(image, &shared, self.library, self.options) else {
+            return Ok(());
+        };
+        let libraries = find(&wants).map_err(Error::Libraries)?;
+        for module in &libraries {
+            let opened = libraries::open(module, context).ok_or_else(|| {
+                self.unreadable(module, self.diagnostics.take_errors().join("; "))
+            })?;
+            self.check(module, &opened)?;
+            machine::adopt(machine, &opened);
+            libraries::make_optional(&opened);
+            shared.impose(&opened, self.options);
+            self.link(image, opened, module)?;
+        }
+        if !libraries.is_empty() {
+            self.verify(image)?;
+            retain::internalise(image, self.options);
+        }
+        Ok(())
+    }
+
+    fn verify(&self, image: &LinkedModule<'_>) -> Result<(), Error> {
+        image.verify().map_err(|message| Error::Verify {
+            triple: self.options.triple.clone(),
+            message: message.to_string(),
+        })
+    }
+
+    /// What LLVM said while it worked on the image, else how it ended.
+    fn failed(&self, message: String) -> Error {
+        let messages = self.diagnostics.take_errors();
+        let triple = self.options.triple.clone();
+        if messages.is_empty() {
+            Error::Codegen { triple, message }
+        } else {
+            Error::Diagnostic { triple, messages }
+        }
+    }
+
+    fn finish(&self, machine: &TargetMachine, image: &LinkedModule<'_>) -> Result<Compiled, Error> {
+        let options = self.options;
+        let mut kernels: Vec<String> = Vec::new();
+        if kernels::has_kernels(&options.triple) {
+            kernels.extend(
+                kernels::kernels(image)
+                    .into_iter()
+                    .map(|kernel| undefined::text(kernel.name())),
+            );
+            kernels.sort();
+        }
+        machine::optimise(machine, image, options).map_err(|message| self.failed(message))?;
+        let undefined = undefined::undefined(image, &options.triple);
+        let mut defined: Vec<String> = retain::visible(image)
+            .map(|global| undefined::text(global.name()))
+            .collect();
+        defined.sort();
+        let code =
+            machine::emit(machine, image, options).map_err(|message| self.failed(message))?;
+        let messages = self.diagnostics.take_errors();
+        if !messages.is_empty() {
+            return Err(Error::Diagnostic {
+                triple: options.triple.clone(),
+                messages,
+            });
+        }
+        Ok(Compiled {
+            code,
+            kernels,
+            defined,
+            undefined,
+            warnings: self.diagnostics.take_warnings(),
+            declared_ptx: None,
+        })
+    }
 }
 
 fn arch(triple: &str) -> &str {
@@ -172,74 +317,4 @@ fn arch(triple: &str) -> &str {
         arch if arch.starts_with("amdgpu") => "amdgcn",
         arch => arch,
     }
-}
-
-fn link(
-    image: &LinkedModule<'_>,
-    parsed: LinkedModule<'_>,
-    module: &Module,
-    options: &Options,
-    diagnostics: &Diagnostics,
-) -> Result<(), Error> {
-    let source = parsed.as_mut_ptr();
-    mem::forget(parsed);
-    // SAFETY: both modules are alive and of one context; the call takes over the second, which was given up.
-    let failed = unsafe { LLVMLinkModules2(image.as_mut_ptr(), source) } != 0;
-    let errors = diagnostics.take_errors();
-    if failed || !errors.is_empty() {
-        return Err(Error::Link {
-            module: module.name.clone(),
-            triple: options.triple.clone(),
-            message: errors.join("; "),
-        });
-    }
-    Ok(())
-}
-
-fn finish(
-    machine: &TargetMachine,
-    image: &LinkedModule<'_>,
-    options: &Options,
-    diagnostics: &Diagnostics,
-) -> Result<Compiled, Error> {
-    let failed = |message: String| {
-        let messages = diagnostics.take_errors();
-        let triple = options.triple.clone();
-        if messages.is_empty() {
-            Error::Codegen { triple, message }
-        } else {
-            Error::Diagnostic { triple, messages }
-        }
-    };
-    let mut kernels: Vec<String> = Vec::new();
-    if kernels::has_kernels(&options.triple) {
-        kernels.extend(
-            kernels::kernels(image)
-                .into_iter()
-                .map(|kernel| undefined::text(kernel.name())),
-        );
-        kernels.sort();
-    }
-    machine::optimise(machine, image, options).map_err(failed)?;
-    let undefined = undefined::undefined(image, &options.triple);
-    let mut defined: Vec<String> = retain::visible(image)
-        .map(|global| undefined::text(global.name()))
-        .collect();
-    defined.sort();
-    let code = machine::emit(machine, image, options).map_err(failed)?;
-    let messages = diagnostics.take_errors();
-    if !messages.is_empty() {
-        return Err(Error::Diagnostic {
-            triple: options.triple.clone(),
-            messages,
-        });
-    }
-    Ok(Compiled {
-        code,
-        kernels,
-        defined,
-        undefined,
-        warnings: diagnostics.take_warnings(),
-        declared_ptx: None,
-    })
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::libraries::NoLibraries;
 use crate::library::Version;
 
 /// Why [`crate::compile`] failed.
@@ -45,6 +46,9 @@ pub enum Error {
         /// LLVM's reason.
         message: String,
     },
+    /// The device libraries that the code needs can't be had.
+    #[error(transparent)]
+    Libraries(NoLibraries),
     /// The linked module breaks a rule of LLVM IR.
     #[error("the bitcode linked for {triple} is not valid LLVM IR: {message}")]
     Verify {

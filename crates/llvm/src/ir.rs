@@ -1,14 +1,16 @@
 //! Functions and variables of a module, as far as inkwell doesn't show them.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, c_uint};
+use std::ffi::{CStr, CString, c_uint};
 use std::marker::PhantomData;
 use std::{ptr, slice};
 
 use inkwell::llvm_sys::comdat::LLVMSetComdat;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::prelude::{LLVMModuleRef, LLVMValueRef};
-use inkwell::llvm_sys::{LLVMAttributeFunctionIndex, LLVMLinkage, LLVMVisibility};
+use inkwell::llvm_sys::{
+    LLVMAttributeFunctionIndex, LLVMFastMathApproxFunc, LLVMLinkage, LLVMTypeKind, LLVMVisibility,
+};
 use inkwell::module::Module;
 
 /// A function, variable, alias or ifunc of a module that is borrowed for `'m`.
@@ -194,6 +196,65 @@ impl<'m> Global<'m> {
         }
     }
 
+    /// Whether this is a function of `arity` numbers of type `scalar` that returns one.
+    pub(crate) fn has_signature(self, scalar: Scalar, arity: usize) -> bool {
+        if !self.is_function() {
+            return false;
+        }
+        let kind = match scalar {
+            Scalar::F32 => LLVMTypeKind::LLVMFloatTypeKind,
+            Scalar::F64 => LLVMTypeKind::LLVMDoubleTypeKind,
+        };
+        // SAFETY: see above; the value type of a function is a function type, and the array is as long as that says.
+        unsafe {
+            let signature = LLVMGlobalGetValueType(self.value);
+            let mut types = vec![ptr::null_mut(); LLVMCountParamTypes(signature) as usize];
+            LLVMGetParamTypes(signature, types.as_mut_ptr());
+            types.push(LLVMGetReturnType(signature));
+            types.len() == arity + 1
+                && LLVMIsFunctionVarArg(signature) == 0
+                && types.into_iter().all(|one| LLVMGetTypeKind(one) == kind)
+        }
+    }
+
+    /// Makes the calls of this function calls of `name`, which is declared if need be. Calls that allow an
+    /// approximation stay, and so do uses that are no calls.
+    pub(crate) fn redirect_calls(self, module: &'m Module<'_>, name: &str) {
+        let Ok(name) = CString::new(name) else {
+            return;
+        };
+        let mut calls = Vec::new();
+        // SAFETY: see above; each call gets the kind of value that the one before it tested for. The operand list
+        // changes after the walk over the uses.
+        unsafe {
+            let mut one = LLVMGetFirstUse(self.value);
+            while !one.is_null() {
+                let user = LLVMGetUser(one);
+                one = LLVMGetNextUse(one);
+                let is_call =
+                    !LLVMIsACallInst(user).is_null() && LLVMGetCalledValue(user) == self.value;
+                if is_call && LLVMGetFastMathFlags(user) & LLVMFastMathApproxFunc == 0 {
+                    calls.push(user);
+                }
+            }
+            if calls.is_empty() {
+                return;
+            }
+            let signature = LLVMGlobalGetValueType(self.value);
+            let mut other = LLVMGetNamedFunction(module.as_mut_ptr(), name.as_ptr());
+            if other.is_null() {
+                other = LLVMAddFunction(module.as_mut_ptr(), name.as_ptr(), signature);
+            }
+            if LLVMGlobalGetValueType(other) != signature {
+                return;
+            }
+            for call in calls {
+                // The function called is the last operand of a call.
+                LLVMSetOperand(call, LLVMGetNumOperands(call) as c_uint - 1, other);
+            }
+        }
+    }
+
     /// The functions and variables that refer to this global, directly or through constants; a global may
     /// come up more than once.
     pub(crate) fn users(self) -> Vec<Global<'m>> {
@@ -262,6 +323,15 @@ impl<'m> Global<'m> {
         }
         globals
     }
+}
+
+/// A floating-point type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    /// `float`.
+    F32,
+    /// `double`.
+    F64,
 }
 
 /// An operand of a metadata node.

@@ -42,6 +42,11 @@ pub(crate) fn adopt(machine: &TargetMachine, module: &Module<'_>) {
     module.set_data_layout(&machine.get_target_data().get_data_layout());
 }
 
+/// Takes out what nothing in the internalised module needs.
+pub(crate) fn drop_dead_code(machine: &TargetMachine, module: &Module<'_>) -> Result<(), String> {
+    run(machine, module, "globaldce".into())
+}
+
 /// Runs the passes that the options ask for over the linked and internalised module.
 pub(crate) fn optimise(
     machine: &TargetMachine,

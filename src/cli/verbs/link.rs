@@ -5,8 +5,8 @@ use crate::Error;
 use crate::cli::UsageError;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
-use crate::options::{Emit, Options};
-use crate::pipeline::image_file;
+use crate::options::{DeviceLib, Emit, Options};
+use crate::pipeline::{image_file, select};
 use crate::target::{Device, Target};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
@@ -45,6 +45,9 @@ pub struct Link {
     /// An argument for nvlink, lld, or the linker of CPU images
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     linker_arg: Vec<OsString>,
+    /// A library of device code, archive or bitcode, of which the link takes what it needs
+    #[arg(long, value_name = "FILE")]
+    device_lib: Vec<PathBuf>,
     #[command(flatten)]
     tools: ToolFlags,
     /// The file to write
@@ -89,13 +92,18 @@ impl Link {
         for file in &self.files {
             inputs.push(DeviceInput {
                 source: file.display().to_string(),
-                kind: OffloadKind::None,
+                // Code of no kind would be a library's.
+                kind: OffloadKind::OpenMp,
                 triple: self.triple.clone(),
                 arch: self.arch.clone(),
                 data: mapped_file::map(file)?,
             });
         }
+        let named = self.device_lib.into_iter().map(DeviceLib::File);
+        let libs: Vec<DeviceLib> = options.device_libs.into_iter().chain(named).collect();
+        let inputs = select::with_device_libs(inputs, &target, &libs)?;
         let options = Options {
+            device_libs: Vec::new(),
             device,
             llvm_options: self.mllvm,
             ..options

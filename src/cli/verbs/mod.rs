@@ -102,6 +102,12 @@ struct ToolFlags {
     /// The spirv-link to use where SPIR-V modules join
     #[arg(long, value_name = "PATH")]
     spirv_link: Option<std::path::PathBuf>,
+    /// The libdevice to use
+    #[arg(long, value_name = "PATH")]
+    libdevice: Option<std::path::PathBuf>,
+    /// The folder of ROCm's device libraries to use
+    #[arg(long, value_name = "DIR")]
+    rocm_device_libs: Option<std::path::PathBuf>,
     /// The compiler driver that links CPU images
     #[arg(long, value_name = "PATH")]
     host_linker: Option<std::path::PathBuf>,
@@ -116,6 +122,8 @@ impl ToolFlags {
             (self.nvlink, &mut tools.nvlink),
             (self.lld, &mut tools.lld),
             (self.spirv_link, &mut tools.spirv_link),
+            (self.libdevice, &mut tools.libdevice),
+            (self.rocm_device_libs, &mut tools.rocm_device_libs),
             (self.host_linker, &mut tools.host_linker),
         ] {
             if flag.is_some() {

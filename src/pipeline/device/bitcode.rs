@@ -1,6 +1,7 @@
 //! The part of a device link that libLLVM does.
 
 use super::super::plan::DeviceLink;
+use super::libraries;
 use super::{Context, DeviceError, ImageSymbols, Linked};
 use crate::pipeline::symbols;
 use crate::report;
@@ -67,11 +68,14 @@ pub(super) fn compile(
         keep: keep(target, link),
         emit,
     };
+    let find = libraries::finder(target, context.toolchain.device_libraries());
     let compiled =
-        offlink_llvm::compile(library, modules, options).map_err(|error| DeviceError::Bitcode {
-            target: target.to_string(),
-            kept: None,
-            source: Box::new(error),
+        offlink_llvm::compile_with_libraries(library, modules, find, options).map_err(|error| {
+            DeviceError::Bitcode {
+                target: target.to_string(),
+                kept: None,
+                source: Box::new(error),
+            }
         })?;
     if context.verbose {
         for warning in &compiled.warnings {

@@ -95,9 +95,10 @@ pub enum DeviceError {
     },
     /// Device code uses what no input defines.
     #[error(
-        "undefined device symbol{} for {target}: {}",
+        "undefined device symbol{} for {target}: {}{}",
         plural(symbols),
-        list(symbols)
+        list(symbols),
+        libraries(symbols)
     )]
     Undefined {
         /// The target.
@@ -191,6 +192,40 @@ fn kept_in(dir: Option<&Path>) -> String {
 
 fn plural(symbols: &[Undefined]) -> &'static str {
     if symbols.len() == 1 { "" } else { "s" }
+}
+
+/// Which library of device code would define one of the symbols, and how to get it
+/// into the link.
+fn libraries(symbols: &[Undefined]) -> String {
+    let known = symbols
+        .iter()
+        .find_map(|undefined| Some((undefined, remedy(&undefined.symbol)?)));
+    known.map_or_else(String::new, |(undefined, remedy)| {
+        format!("; '{}' {remedy}", undefined.symbol)
+    })
+}
+
+fn remedy(symbol: &str) -> Option<&'static str> {
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| symbol.starts_with(prefix));
+    if begins(&["__nv_"]) {
+        Some(
+            "is for libdevice to define, which only bitcode is linked with: compile what uses it \
+             to bitcode, or name a libdevice that has it with --offlink-libdevice=PATH",
+        )
+    } else if begins(&["__ocml_", "__ockl_", "__oclc_"]) {
+        Some(
+            "is for ROCm's device libraries to define, which only bitcode is linked with: compile \
+             what uses it to bitcode, or name libraries that have it with \
+             --offlink-rocm-device-libs=DIR",
+        )
+    } else if begins(&["__kmpc_", "__tgt_", "__omp_", "omp_", "ompx_"]) {
+        Some(
+            "is for OpenMP's device runtime to define: name its libompdevice.a or \
+             libomptarget-….bc with --offlink-device-lib=FILE",
+        )
+    } else {
+        None
+    }
 }
 
 /// The first few, each with who uses it.

@@ -4,6 +4,7 @@ mod amdgcn;
 mod bitcode;
 mod cpu;
 mod error;
+mod libraries;
 mod nvptx;
 mod reproducer;
 mod spirv;

@@ -5,6 +5,7 @@ pub mod archive;
 pub mod coff;
 pub mod containers;
 pub mod contents;
+mod device_lib;
 pub mod host_object;
 pub mod libraries;
 mod linker_script;
@@ -14,6 +15,7 @@ use super::host::Host;
 use crate::device_input::DeviceInput;
 use crate::image_argument::ImageArgument;
 use crate::mapped_file::{self, ReadError};
+use crate::options::{DeviceLib, Options};
 use crate::request::{Input, InputName, LinkLine};
 use archive::{Archive, is_archive};
 use containers::{container, is_container, offload_binary};
@@ -142,6 +144,15 @@ pub enum ScanError {
         /// The file.
         origin: String,
     },
+    /// A library of device code holds none.
+    #[error(
+        "'{}' is no library of device code: it is neither bitcode for a GPU nor an archive of that",
+        path.display()
+    )]
+    NoDeviceLib {
+        /// The file.
+        path: PathBuf,
+    },
     /// A section lies outside of its file.
     #[error("'{origin}' is damaged: its section {section} lies outside of the file")]
     Section {
@@ -169,13 +180,14 @@ impl Scanned {
     }
 }
 
-/// Looks at every input of the line and maps the images named beside it.
+/// Looks at every input of the line, and maps the images and the libraries of
+/// device code named beside it.
 /// Files that don't exist and formats that hold no device code are passed
 /// over: the host linker will say what it thinks of them.
 ///
 /// # Errors
 /// [`ScanError`] when a file that concerns devices is damaged.
-pub fn scan(line: &LinkLine, images: &[ImageArgument], host: &Host) -> Result<Scanned, ScanError> {
+pub fn scan(line: &LinkLine, options: &Options, host: &Host) -> Result<Scanned, ScanError> {
     let libraries = Libraries::new(line, host);
     let mut scanned = Scanned::default();
     for input in &line.inputs {
@@ -190,7 +202,11 @@ pub fn scan(line: &LinkLine, images: &[ImageArgument], host: &Host) -> Result<Sc
     if host.is_macos() {
         scanned.check_libraries_asked_for(&libraries)?;
     }
-    for image in images {
+    // Libraries alone make no device link.
+    if scanned.concerns_devices() || !options.images.is_empty() {
+        scanned.add_device_libs(&options.device_libs, &line.search_dirs)?;
+    }
+    for image in &options.images {
         scanned.items.push(Item::Device(device_code(image)?));
     }
     Ok(scanned)
@@ -246,6 +262,22 @@ fn member_name(path: &Path) -> Option<(&Path, &str)> {
 const MAX_DEPTH: usize = 8;
 
 impl Scanned {
+    /// Adds libraries of device code; those that are named only are looked for in
+    /// `search_dirs`.
+    ///
+    /// # Errors
+    /// [`ScanError`] when a library is damaged or holds no device code.
+    pub fn add_device_libs(
+        &mut self,
+        libs: &[DeviceLib],
+        search_dirs: &[PathBuf],
+    ) -> Result<(), ScanError> {
+        for path in device_lib::files(libs, search_dirs) {
+            self.items.push(device_lib::open(&path)?);
+        }
+        Ok(())
+    }
+
     fn add_file(
         &mut self,
         path: &Path,

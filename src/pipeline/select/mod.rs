@@ -11,12 +11,14 @@ mod device_members;
 mod host_members;
 mod serving;
 
-use super::group::REGISTERED;
+use super::group::{self, REGISTERED};
 use super::scan::host_object::HostObject;
 use super::scan::{Item, ScanError, Scanned};
 use crate::device_input::DeviceInput;
+use crate::options::DeviceLib;
 use crate::pipeline::host::Host;
 use crate::request::Request;
+use crate::target::Target;
 use offlink_bundle::entry::{self, Generation, OffloadEntry};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::collections::BTreeMap;
@@ -152,6 +154,30 @@ pub fn select(scanned: &Scanned, request: &Request, host: &Host) -> Result<Selec
         return Ok(certain);
     }
     taken(scanned, &mut members, &mut device)
+}
+
+/// `inputs`, which are taken in any case and are for `target`, and what they need
+/// of libraries of device code.
+///
+/// # Errors
+/// [`ScanError`] when a library is damaged or holds no device code.
+pub fn with_device_libs(
+    mut inputs: Vec<DeviceInput>,
+    target: &Target,
+    libs: &[DeviceLib],
+) -> Result<Vec<DeviceInput>, ScanError> {
+    let mut scanned = Scanned::default();
+    scanned.add_device_libs(libs, &[])?;
+    for item in &scanned.items {
+        if let Item::Device(lib) = item {
+            let fits = lib.iter().filter(|input| group::belongs(input, target));
+            inputs.extend(fits.cloned());
+        }
+    }
+    let needed = device_members::find(&scanned, &inputs, &Members::new())?;
+    let members = needed.into_values().flat_map(BTreeMap::into_values);
+    inputs.extend(members.flatten());
+    Ok(inputs)
 }
 
 /// All that takes part, in the order of the line.

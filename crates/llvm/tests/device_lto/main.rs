@@ -3,6 +3,7 @@
 mod amdgcn;
 mod common;
 mod faults;
+mod libraries;
 mod library_path;
 mod nvptx;
 mod rust;

@@ -4,7 +4,7 @@
 
 use crate::cli::UsageError;
 use crate::device_setting::{Change, DeviceSetting};
-use crate::options::Options;
+use crate::options::{DeviceLib, Options};
 use crate::wrapper_request::{DeviceArgument, WrapperRequest};
 use std::ffi::OsStr;
 
@@ -81,7 +81,13 @@ pub(super) fn apply(wrapper: &WrapperRequest, options: &mut Options) -> Result<(
         set(argument, change, options);
     }
     for argument in &wrapper.device_linker {
-        if let Some(change) = linker_argument(&argument.value.to_string_lossy(), options) {
+        let text = argument.value.to_string_lossy();
+        if let Some(name) = device_library(&text) {
+            options.device_libs.push(DeviceLib::Named {
+                triple: argument.triple.clone(),
+                name: name.into(),
+            });
+        } else if let Some(change) = linker_argument(&text, options) {
             set(argument, change, options);
         }
     }
@@ -119,8 +125,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "-foptimization-record",
     "-w",
     "-W",
-    // Where clang looks for device libraries, of which offlink adds none.
-    "--rocm-path=",
+    // Where clang looks for HIP's headers.
     "--hip-path=",
     "-nogpulib",
     "-nogpuinc",
@@ -143,6 +148,14 @@ fn compiler_argument(text: &str, options: &mut Options) -> Result<Option<Change>
     }
     if let Some(path) = text.strip_prefix("--cuda-path=") {
         options.device.tools.cuda = Some(path.into());
+        return Ok(None);
+    }
+    if let Some(path) = text.strip_prefix("--rocm-path=") {
+        options.device.tools.rocm = Some(path.into());
+        return Ok(None);
+    }
+    if let Some(path) = text.strip_prefix("--rocm-device-lib-path=") {
+        options.device.tools.rocm_device_libs = Some(path.into());
         return Ok(None);
     }
     if let Some(words) = text.strip_prefix("-Wl,") {
@@ -180,10 +193,16 @@ fn linker_argument(text: &str, options: &mut Options) -> Option<Change> {
     }
 }
 
-/// Device runtimes that clang names whether they are needed or not. If one is,
-/// a symbol stays undefined, and the link fails and says which.
+/// The name of a device library that clang asks for whether it is needed or not.
+fn device_library(text: &str) -> Option<&str> {
+    let name = text.strip_prefix("-l")?;
+    matches!(name, "ompdevice" | "c" | "m").then_some(name)
+}
+
+/// Device runtimes that offlink doesn't look for where they are named so. If one is
+/// needed, a symbol stays undefined, and the link fails and says which.
 fn is_device_library(text: &str) -> bool {
-    matches!(text, "-lompdevice" | "-lc" | "-lm") || text.starts_with("-lclang_rt.")
+    device_library(text).is_some() || text.starts_with("-lclang_rt.")
 }
 
 /// What clang 22 sends with `-foffload-lto=thin`: options of the passes by which
@@ -257,6 +276,26 @@ mod tests {
         .unwrap();
         assert_eq!(options.llvm_options, ["-a", "-b=1", "-c"]);
         assert_eq!(options.device_for(&nvidia()).opt_level, 1);
+    }
+
+    #[test]
+    fn device_libraries_are_found_later() {
+        let options = applied(
+            &["--rocm-path=/rocm", "--rocm-device-lib-path=/libs"],
+            &["amdgcn-amd-amdhsa=-lompdevice", "-lm"],
+        )
+        .unwrap();
+        assert_eq!(options.device.tools.rocm, Some("/rocm".into()));
+        assert_eq!(options.device.tools.rocm_device_libs, Some("/libs".into()));
+        let named = |triple: Option<&str>, name: &str| DeviceLib::Named {
+            triple: triple.map(str::to_owned),
+            name: name.into(),
+        };
+        let wanted = [
+            named(Some("amdgcn-amd-amdhsa"), "ompdevice"),
+            named(None, "m"),
+        ];
+        assert_eq!(options.device_libs, wanted);
     }
 
     #[test]
