@@ -64,13 +64,14 @@ pub(super) const TABLE: &[OwnOption] = &[
     },
     OwnOption {
         name: "emit",
-        hint: Some("image|cubin|ptx"),
+        hint: Some("image|cubin|ptx|bc"),
         variable: Some("OFFLINK_EMIT"),
-        help: "what to make for NVIDIA targets (image: a cubin, by ptxas)",
+        help: "make images (for NVIDIA GPUs cubins), or PTX for those, or bitcode",
         apply: |options, value| {
             options.device.emit = match value.to_str() {
                 Some("image" | "cubin") => Emit::Image,
                 Some("ptx") => Emit::Ptx,
+                Some("bc") => Emit::Bitcode,
                 _ => return Ok(false),
             };
             options.emit_is_chosen = true;

@@ -84,7 +84,7 @@ pub enum PlanError {
     /// Bitcode is asked for, but the runtime of this kind does not compile it.
     #[error(
         "bitcode images are for OpenMP, but '{origin}' has device code of kind {kind}; leave out \
-         --embed-bitcode"
+         --embed-bitcode or --offlink-emit=bc"
     )]
     BitcodeForKind {
         /// Where the code is.

@@ -134,7 +134,7 @@ fn mistakes_are_told_in_the_build_log() {
         bench.write("mistake/kernel.rs", format!("{head}{text}"));
         let mut command = bench.command("cargo");
         command
-            .args(["build", "--quiet", "--offline"])
+            .args(["build", "--offline"])
             .current_dir(&package)
             .env("OFFLINK", offlink())
             .env("CARGO_TARGET_DIR", bench.path("target"));
@@ -153,7 +153,7 @@ fn mistakes_are_told_in_the_build_log() {
         "{log}"
     );
     assert!(
-        log.contains("kernel.rs:3:56: unused variable: `x`"),
+        log.contains("kernel.rs:3:55: unused variable: `x`"),
         "{log}"
     );
 

@@ -44,7 +44,9 @@ pub fn build(
         .arg("--manifest-path")
         .arg(folder.join("Cargo.toml"))
         .arg("--target-dir")
-        .arg(stem);
+        .arg(stem)
+        // No kernel can unwind.
+        .env("CARGO_PROFILE_RELEASE_PANIC", "abort");
     if target.is_gpu() {
         for_device(&mut cargo, target, offlink)?;
     }
@@ -83,7 +85,6 @@ fn for_device(cargo: &mut Command, target: &Target, offlink: &Offlink) -> Result
     let flags = format!("-Ctarget-cpu={} -Clinker-plugin-lto", target.processor());
     cargo
         .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
         .env("OFFLINK_ARCHS", target.processor())
         .env("OFFLINK_EMIT", "bc")
         .env(variable("LINKER"), offlink.path())
