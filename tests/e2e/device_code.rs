@@ -69,6 +69,19 @@ pub fn bitcode(bench: &Workbench, source: &str, target: Target) -> PathBuf {
     bitcode_by("clang-22", bench, source, target)
 }
 
+/// `fixtures/rust/<source>.rs` as bitcode for the CPU, by the rustc of the given
+/// toolchain.
+pub fn rust_kernel(bench: &Workbench, source: &str, toolchain: Option<&str>) -> PathBuf {
+    let output = bench.path(format!("{source}.bc"));
+    bench
+        .rustc(toolchain)
+        .args(["-O", "-Cpanic=abort"])
+        .arg(format!("--emit=llvm-bc={}", output.display()))
+        .arg(fixture("rust").join(format!("{source}.rs")))
+        .succeeds_silently();
+    output
+}
+
 /// The machine code of a cubin.
 pub fn sass(bench: &Workbench, cubin: &Path) -> String {
     bench

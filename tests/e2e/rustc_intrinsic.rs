@@ -1,28 +1,15 @@
 //! rustc's own offload intrinsic, whose host code offlink links.
 
-use crate::device_code::{CPU, RUNTIME};
-use crate::workbench::{Run, Workbench, fixture, offlink};
+use crate::device_code::{CPU, RUNTIME, rust_kernel};
+use crate::workbench::{Run, Workbench, fixture, offlink, toolchains};
 
 fn links_and_runs(toolchain: Option<&str>) {
     let bench = Workbench::new();
-    let rustc = || {
-        let mut rustc = bench.command("rustc");
-        rustc.args(["--edition=2024", "-O"]);
-        if let Some(toolchain) = toolchain {
-            rustc.env("RUSTUP_TOOLCHAIN", toolchain);
-        }
-        rustc
-    };
-
-    let kernel = bench.path("double.bc");
-    rustc()
-        .arg("-Cpanic=abort")
-        .arg(format!("--emit=llvm-bc={}", kernel.display()))
-        .arg(fixture("rust/double_cpu.rs"))
-        .succeeds_silently();
-
+    let kernel = rust_kernel(&bench, "double_cpu", toolchain);
     let program = bench.path("program");
-    rustc()
+    bench
+        .rustc(toolchain)
+        .arg("-O")
         // The options exist in stable compilers too, for those who insist.
         .env("RUSTC_BOOTSTRAP", "1")
         .args(["-Clto=fat", "-Zunstable-options", "-Zoffload=Test"])
@@ -40,13 +27,7 @@ fn links_and_runs(toolchain: Option<&str>) {
 /// linker prints: both toolchains count where both are installed.
 #[test]
 fn by_every_installed_toolchain() {
-    links_and_runs(None);
-    let bench = Workbench::new();
-    let installed = bench
-        .command("rustup")
-        .args(["toolchain", "list"])
-        .succeeds();
-    if installed.contains("nightly") {
-        links_and_runs(Some("nightly"));
+    for toolchain in toolchains() {
+        links_and_runs(toolchain);
     }
 }

@@ -61,6 +61,16 @@ impl Workbench {
         command
     }
 
+    /// rustc of the given toolchain, else of the default one.
+    pub fn rustc(&self, toolchain: Option<&str>) -> Command {
+        let mut rustc = self.command("rustc");
+        rustc.arg("--edition=2024");
+        if let Some(toolchain) = toolchain {
+            rustc.env("RUSTUP_TOOLCHAIN", toolchain);
+        }
+        rustc
+    }
+
     /// Where a program on PATH lies.
     pub fn find(&self, program: &str) -> PathBuf {
         let mut shell = self.command("sh");
@@ -94,6 +104,17 @@ impl Workbench {
             std::env::var("PATH").expect("a PATH")
         )
     }
+}
+
+/// The Rust toolchains that count: the default one, and nightly where that is
+/// installed, since it shows what the linker prints.
+pub fn toolchains() -> Vec<Option<&'static str>> {
+    let installed = Workbench::new()
+        .command("rustup")
+        .args(["toolchain", "list"])
+        .succeeds();
+    let nightly = installed.contains("nightly").then_some(Some("nightly"));
+    [None].into_iter().chain(nightly).collect()
 }
 
 pub fn offlink() -> &'static Path {
