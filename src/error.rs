@@ -129,7 +129,7 @@ impl Error {
     /// that was run and failed, 1 for everything else.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Peer(_) => 2,
+            Self::Usage(_) | Self::Peer(_) | Self::Scan(ScanError::NoTriple(_)) => 2,
             Self::Device(error) if error.is_tool_failure() => 3,
             Self::Register(RegisterError::Compiler(_)) => 3,
             _ => 1,

@@ -2,7 +2,7 @@
 //! syntax of llvm-offload-binary's `--image`.
 
 use crate::device_input::DeviceInput;
-use crate::mapped_file;
+use bytes::Bytes;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,8 +13,8 @@ use thiserror::Error;
 pub struct ImageArgument {
     /// The file that holds the code.
     pub file: PathBuf,
-    /// The device triple.
-    pub triple: String,
+    /// The device triple. An offload binary brings its own.
+    pub triple: Option<String>,
     /// The arch or target ID; may be empty.
     pub arch: String,
     /// Who launches it.
@@ -40,13 +40,11 @@ pub enum ImageArgumentError {
         /// The key.
         key: String,
     },
-    /// A necessary key is absent.
-    #[error("image '{text}' lacks {key}=")]
-    Missing {
+    /// No file is named.
+    #[error("image '{text}' lacks file=")]
+    NoFile {
         /// The whole argument.
         text: String,
-        /// The key.
-        key: &'static str,
     },
     /// No such offload kind.
     #[error("'{value}' in image '{text}' is not an offload kind; use openmp, cuda, hip or sycl")]
@@ -56,6 +54,16 @@ pub enum ImageArgumentError {
         /// The value.
         value: String,
     },
+}
+
+/// Device code that says for which device it is nowhere.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "image 'file={}' lacks triple=, which only an offload binary can do without",
+    file.display()
+)]
+pub struct NoTriple {
+    file: PathBuf,
 }
 
 impl FromStr for ImageArgument {
@@ -93,13 +101,9 @@ impl FromStr for ImageArgument {
                 }
             }
         }
-        let missing = |key| ImageArgumentError::Missing {
-            text: text.into(),
-            key,
-        };
         Ok(Self {
-            file: file.ok_or_else(|| missing("file"))?,
-            triple: triple.ok_or_else(|| missing("triple"))?,
+            file: file.ok_or_else(|| ImageArgumentError::NoFile { text: text.into() })?,
+            triple,
             arch,
             kind,
         })
@@ -109,26 +113,27 @@ impl FromStr for ImageArgument {
 /// The argument in its canonical order of keys.
 impl std::fmt::Display for ImageArgument {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (file, kind) = (self.file.display(), self.kind.as_str());
-        write!(
-            f,
-            "file={file},triple={},arch={},kind={kind}",
-            self.triple, self.arch
-        )
+        write!(f, "file={}", self.file.display())?;
+        if let Some(triple) = &self.triple {
+            write!(f, ",triple={triple}")?;
+        }
+        write!(f, ",arch={},kind={}", self.arch, self.kind.as_str())
     }
 }
 
 impl ImageArgument {
-    /// Maps the file.
+    /// `data`, the contents of the file, as the device code that the argument says it is.
     ///
     /// # Errors
-    /// [`mapped_file::ReadError`] when it can't be read.
-    pub fn load(&self) -> Result<DeviceInput, mapped_file::ReadError> {
-        let data = mapped_file::map(&self.file)?;
+    /// [`NoTriple`] when the argument names none.
+    pub fn describe(&self, data: Bytes) -> Result<DeviceInput, NoTriple> {
+        let no_triple = || NoTriple {
+            file: self.file.clone(),
+        };
         Ok(DeviceInput {
             source: self.file.display().to_string(),
             kind: self.kind,
-            triple: self.triple.clone(),
+            triple: self.triple.clone().ok_or_else(no_triple)?,
             arch: self.arch.clone(),
             data,
         })
@@ -151,9 +156,17 @@ mod tests {
     }
 
     #[test]
+    fn a_file_alone() {
+        let image: ImageArgument = "file=device.bin".parse().unwrap();
+        assert_eq!(image.triple, None);
+        assert_eq!(image.to_string().parse(), Ok(image.clone()));
+        let error = image.describe(Bytes::new()).unwrap_err().to_string();
+        assert!(error.contains("'file=device.bin' lacks triple="), "{error}");
+    }
+
+    #[test]
     fn faults_are_named() {
         let says = |text: &str| text.parse::<ImageArgument>().unwrap_err().to_string();
-        assert!(says("file=k.bc").contains("lacks triple="));
         assert!(says("triple=x").contains("lacks file="));
         assert!(says("file=k,triple=x,kind=metal").contains("'metal'"));
         assert!(says("file=k,triple=x,color=red").contains("'color'"));

@@ -12,6 +12,7 @@ mod personalities;
 mod tokens;
 mod verbs;
 
+use crate::image_argument::NoTriple;
 use crate::options::{OptionError, Options};
 use crate::request::Request;
 use crate::{Error, pipeline, response_file};
@@ -44,6 +45,9 @@ pub enum UsageError {
     /// An own option is wrong.
     #[error(transparent)]
     Option(#[from] OptionError),
+    /// Device code is for no device.
+    #[error(transparent)]
+    NoTriple(#[from] NoTriple),
     /// A verb's arguments are wrong.
     #[error("{0}")]
     Verb(String),
@@ -134,8 +138,13 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Command, Error> {
     let options =
         Options::from_environment(|name| std::env::var_os(name)).map_err(UsageError::from)?;
 
-    if let Some(command) = peer(base_name(&program), &arguments, &options)? {
+    let name = base_name(&program);
+    if let Some(command) = peer(name, &arguments, &options)? {
         return Ok(command);
+    }
+    if let "ld" | "ld.lld" = peers::without_version(name) {
+        let request = ld::parse_as(name, expand(arguments), options)?;
+        return Ok(Command::Link(Box::new(request)));
     }
     let first = arguments
         .first()

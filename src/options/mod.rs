@@ -350,7 +350,7 @@ mod tests {
         assert!(says("--offlink-jobs=0").contains("'0'"));
         assert!(says("--offlink-archs=sm_91").contains("nearest are sm_90"));
         assert!(says("--offlink-archs=,").contains("ARCH,…"));
-        assert!(says("--offlink-image=file=a").contains("lacks triple="));
+        assert!(says("--offlink-image=triple=a").contains("lacks file="));
     }
 
     #[test]
@@ -361,6 +361,21 @@ mod tests {
                 .unwrap()
         );
         assert!(!is_own(OsStr::new("--off")));
+    }
+
+    #[test]
+    fn a_variable_does_what_its_option_does() {
+        for own in TABLE {
+            let Some(variable) = own.variable else {
+                continue;
+            };
+            let by_option = take(&format!("--offlink-{}=3", own.name)).unwrap();
+            let by_variable =
+                Options::from_environment(|name| (name == variable).then(|| "3".into())).unwrap();
+            assert_eq!(by_variable, by_option, "{variable}");
+            assert_ne!(by_variable, Options::default(), "{variable}");
+            assert!(help().contains(&format!("[env: {variable}]")), "{variable}");
+        }
     }
 
     #[test]

@@ -34,9 +34,9 @@ fn choice(slot: &mut Choice, value: &OsStr) -> Result<bool, OptionError> {
 pub(super) const TABLE: &[OwnOption] = &[
     OwnOption {
         name: "image",
-        hint: Some("file=F,triple=T,arch=A[,kind=openmp]"),
+        hint: Some("file=F[,triple=T,arch=A,kind=openmp]"),
         variable: None,
-        help: "add device code to the link; may be repeated",
+        help: "add device code to the link (an offload binary needs no triple); may be repeated",
         apply: |options, value| {
             options.images.push(value.to_string_lossy().parse()?);
             Ok(true)

@@ -289,7 +289,7 @@ impl Toolchain {
                 for sysroot in self.rust() {
                     search.dir(&rust::host_bin(&sysroot.path), &["rust-lld"], RUSTS);
                 }
-                search.path_variable(&["lld"]);
+                search.path_variable(&["lld", "ld.lld"]);
             }
         }
         search.finish()

@@ -1,7 +1,8 @@
 //! A search that remembers where it looked.
 
 use crate::process::Tool;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::Metadata;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -50,7 +51,7 @@ impl Search {
             self.found = Some((path.into(), NAMED));
         } else {
             self.looked.push(format!(
-                "'{}', which is named but is no program",
+                "'{}', which is named but is no program other than offlink",
                 path.display()
             ));
         }
@@ -134,9 +135,17 @@ impl Search {
     }
 }
 
+/// Whether there is a program at `path`, other than this one: offlink may stand
+/// in PATH under the name of the very linker that it looks for.
 fn is_program(path: &Path) -> bool {
-    std::fs::metadata(path)
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    std::fs::metadata(path).is_ok_and(|metadata| {
+        metadata.is_file() && metadata.permissions().mode() & 0o111 != 0 && !is_offlink(&metadata)
+    })
+}
+
+fn is_offlink(metadata: &Metadata) -> bool {
+    std::fs::metadata("/proc/self/exe")
+        .is_ok_and(|own| (own.dev(), own.ino()) == (metadata.dev(), metadata.ino()))
 }
 
 #[cfg(test)]

@@ -11,15 +11,15 @@ use crate::workbench::{Run, Workbench, fixture, toolchains};
 const BOTH_RIGHT: &str = "saxpy: right\ndouble: right\n";
 
 /// The workspace of `fixtures/`, its images, and the toolchain that builds it.
-struct Workspace {
-    bench: Workbench,
+pub struct Workspace {
+    pub bench: Workbench,
     saxpy: String,
     double: String,
     toolchain: Option<&'static str>,
 }
 
 impl Workspace {
-    fn new(toolchain: Option<&'static str>) -> Workspace {
+    pub fn new(toolchain: Option<&'static str>) -> Workspace {
         let bench = Workbench::new();
         Workspace {
             saxpy: CPU.image(&bitcode(&bench, "saxpy", CPU)),
@@ -30,15 +30,16 @@ impl Workspace {
     }
 
     /// Its programs under this profile.
-    fn built(&self, profile: &str, name: &str) -> PathBuf {
+    pub fn built(&self, profile: &str, name: &str) -> PathBuf {
         self.bench.path("target").join(profile).join(name)
     }
 
-    fn cargo(&self, rustflags: &str, arguments: &[&str]) -> Command {
+    pub fn cargo(&self, rustflags: &str, arguments: &[&str]) -> Command {
         let mut cargo = self.bench.command("cargo");
+        let (verb, rest) = arguments.split_first().expect("a verb");
         cargo
-            .args(arguments)
-            .args(["--quiet", "--locked", "--offline"])
+            .args([verb, "--quiet", "--locked", "--offline"])
+            .args(rest)
             .current_dir(fixture("cargo-workspace"))
             .env("PATH", self.bench.path_with_offlink())
             .env("CARGO_TARGET_DIR", self.bench.path("target"))

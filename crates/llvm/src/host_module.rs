@@ -1,8 +1,11 @@
 //! Device code and offload entries in host bitcode (`clang -flto`), found without LLVM.
 //!
-//! Both are variables in sections of known names: constant bytes, and structures. Their values
-//! are read from the module's constants, whose codes and numbering are those of "LLVM Bitcode File Format"
-//! (LLVM 22), seen in files of clang 19.1.7 and 22.1.8.
+//! Both are variables in sections of known names: constant bytes, and structures, which clang writes field by
+//! field and rustc as bytes and pointers. Their values are read from the module's constants, whose codes and
+//! numbering are those of "LLVM Bitcode File Format" (LLVM 22), seen in files of clang 19.1.7 and 22.1.8 and of
+//! rustc 1.95.0 and 1.97.0.
+
+use std::collections::BTreeMap;
 
 use crate::bitcode::{self, BitcodeError};
 use crate::bitstream::{Abbreviations, Block, Item, Record};
@@ -74,10 +77,10 @@ impl HostModule {
                     self.device_code.push(bytes.to_vec());
                 }
                 section if entries.contains(&section) => {
-                    let entry = values.entry(global);
-                    let entry =
-                        entry.ok_or(BitcodeError::Malformed("offload entry of an odd shape"))?;
-                    self.entries.extend(entry);
+                    let found = values.entries(global);
+                    let found =
+                        found.ok_or(BitcodeError::Malformed("offload entry of an odd shape"))?;
+                    self.entries.extend(found);
                 }
                 _ => {}
             }
@@ -177,14 +180,21 @@ impl Values {
         self.constants.get(index)
     }
 
-    /// The entry that a variable is; `Some(None)` for padding, `None` for what is no entry.
-    fn entry(&self, global: &Global) -> Option<Option<HostEntry>> {
-        let parts = match self.initialiser(global)? {
-            Constant::Aggregate(parts) => parts,
-            Constant::Integer(0) => return Some(None),
-            _ => return None,
-        };
-        let (layout, flags, name, size, data) = match *parts.as_slice() {
+    /// The entries that a variable is, none for padding; `None` for what is no entry.
+    fn entries(&self, global: &Global) -> Option<Vec<HostEntry>> {
+        match self.initialiser(global)? {
+            Constant::Aggregate(parts) => match self.constant(*parts.first()?) {
+                Some(Constant::Bytes(_)) => self.entries_of_bytes(parts, self.section(global)),
+                _ => Some(vec![self.entry_of_fields(parts, self.section(global))?]),
+            },
+            Constant::Integer(0) => Some(Vec::new()),
+            _ => None,
+        }
+    }
+
+    /// An entry whose parts are its fields.
+    fn entry_of_fields(&self, parts: &[u64], section: &str) -> Option<HostEntry> {
+        let (layout, flags, name, size, data) = match *parts {
             [_, version, kind, flags, _, name, size, data, _] => {
                 (Some((version, kind)), flags, name, size, data)
             }
@@ -195,22 +205,76 @@ impl Values {
             Constant::Integer(value) => Some(*value),
             _ => None,
         };
-        let name = self.globals.get(usize::try_from(name).ok()?)?;
-        let name = self.initialiser(name)?.bytes()?;
-        let name = name.strip_suffix(b"\0").unwrap_or(name);
         let (version, kind) = match layout {
             Some((version, kind)) => (integer(version)?, integer(kind)?),
             None => (0, 0),
         };
-        Some(Some(HostEntry {
-            section: self.section(global).to_owned(),
+        Some(HostEntry {
+            section: section.to_owned(),
             version,
             kind,
             flags: integer(flags)?,
             size: integer(size)?,
             data: integer(data)?,
-            name: String::from_utf8_lossy(name).into_owned(),
-        }))
+            name: self.text(name)?,
+        })
+    }
+
+    /// One entry or an array of them whose parts are its bytes and the pointers between those.
+    fn entries_of_bytes(&self, parts: &[u64], section: &str) -> Option<Vec<HostEntry>> {
+        const ENTRY_SIZE: usize = 56;
+        const NAME: usize = 24;
+        let mut bytes = Vec::new();
+        let mut pointers = BTreeMap::new();
+        for (position, &part) in parts.iter().enumerate() {
+            match self.constant(part) {
+                Some(Constant::Bytes(found)) => bytes.extend_from_slice(found),
+                // How many zeros there are tells only their type; the last ones end an entry.
+                Some(Constant::Integer(0)) if position + 1 == parts.len() => {
+                    bytes.resize(bytes.len().next_multiple_of(ENTRY_SIZE), 0);
+                }
+                Some(_) => return None,
+                None => {
+                    pointers.insert(bytes.len(), part);
+                    bytes.extend([0; 8]);
+                }
+            }
+        }
+        let entries = bytes.chunks_exact(ENTRY_SIZE);
+        if !entries.remainder().is_empty() {
+            return None;
+        }
+        let entries = entries.enumerate().map(|(index, entry)| {
+            let integer = |at: usize, size: usize| {
+                let bytes = entry[at..at + size].iter().rev();
+                bytes.fold(0, |value, byte| value << 8 | u64::from(*byte))
+            };
+            Some(HostEntry {
+                section: section.to_owned(),
+                version: integer(8, 2),
+                kind: integer(10, 2),
+                flags: integer(12, 4),
+                size: integer(32, 8),
+                data: integer(40, 8),
+                name: self.text(*pointers.get(&(index * ENTRY_SIZE + NAME))?)?,
+            })
+        });
+        entries.collect()
+    }
+
+    /// The text, up to its NUL, that the variable with this number holds.
+    fn text(&self, variable: u64) -> Option<String> {
+        let variable = self.globals.get(usize::try_from(variable).ok()?)?;
+        let bytes = match self.initialiser(variable)? {
+            Constant::Aggregate(parts) => match parts.as_slice() {
+                [only] => self.constant(*only)?.bytes()?,
+                _ => return None,
+            },
+            other => other.bytes()?,
+        };
+        let end = bytes.iter().position(|byte| *byte == 0);
+        let text = &bytes[..end.unwrap_or(bytes.len())];
+        Some(String::from_utf8_lossy(text).into_owned())
     }
 }
 
@@ -238,13 +302,11 @@ mod tests {
 
     const HOST: &[u8] = include_bytes!("../tests/data/llvm22/host.x86_64.bc");
     const ENTRIES: &[&str] = &["omp_offloading_entries", "llvm_offload_entries"];
+    const RUST: &[u8] = include_bytes!("../tests/data/llvm22/rust_host.x86_64.bc");
     const EMBEDDED: &[u8] = include_bytes!("../tests/data/llvm22/once.nvptx64.bc");
 
-    #[test]
-    fn what_clang_embeds() {
-        let module = HostModule::read(HOST, ENTRIES).unwrap();
-        assert!(module.device_code == [EMBEDDED]);
-        let entry = |kind, flags, size, data, name: &str| HostEntry {
+    fn entry(kind: u64, flags: u64, size: u64, data: u64, name: &str) -> HostEntry {
+        HostEntry {
             section: "llvm_offload_entries".into(),
             version: 1,
             kind,
@@ -252,20 +314,38 @@ mod tests {
             size,
             data,
             name: name.into(),
-        };
+        }
+    }
+
+    #[test]
+    fn statics_of_rustc() {
+        let module = HostModule::read(RUST, ENTRIES).unwrap();
+        let [one, last] = ["one", "last"].map(|name| entry(1, 0, 0, 0, name));
+        assert_eq!(
+            module.entries,
+            [one, entry(2, 0, 4, 70000, "variable"), last]
+        );
+    }
+
+    #[test]
+    fn what_clang_embeds() {
+        let module = HostModule::read(HOST, ENTRIES).unwrap();
+        assert!(module.device_code == [EMBEDDED]);
         let kernel = entry(1, 0, 0, 0, "kernel");
         assert_eq!(module.entries, [kernel, entry(2, 16, 4, 70000, "variable")]);
     }
 
     #[test]
     fn damaged_files_are_errors_or_other_values_but_never_a_panic() {
-        for length in (0..HOST.len()).step_by(5) {
-            let _ = HostModule::read(&HOST[..length], ENTRIES);
-        }
-        for bit in (0..HOST.len() * 8).step_by(29) {
-            let mut damaged = HOST.to_vec();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            let _ = HostModule::read(&damaged, ENTRIES);
+        for file in [HOST, RUST] {
+            for length in (0..file.len()).step_by(5) {
+                let _ = HostModule::read(&file[..length], ENTRIES);
+            }
+            for bit in (0..file.len() * 8).step_by(29) {
+                let mut damaged = file.to_vec();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                let _ = HostModule::read(&damaged, ENTRIES);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Telling a linker's line from a compiler driver's by its arguments. The
-//! program's name says nothing: cargo calls whatever `linker =` names.
+//! program's name says nothing, unless it is a linker's own: cargo calls whatever
+//! `linker =` names.
 
 use crate::cli::ld64_line;
 use std::ffi::OsString;

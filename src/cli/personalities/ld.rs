@@ -7,6 +7,7 @@ use crate::options::Options;
 use crate::request::{Request, Style};
 use crate::wrapper_request::WrapperRequest;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// Reads an ld line, response files already replaced. `-flavor gnu` up front,
 /// which rustc gives to a linker called `lld`, says that lld's generic driver
@@ -53,6 +54,23 @@ pub fn parse(arguments: Vec<OsString>, mut options: Options) -> Result<Request, 
     })
 }
 
+/// As [`parse`], for a program called `name`. For a linker called `ld.lld` rustc
+/// names no flavor, and only lld will do unless another linker is named.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_as(
+    name: &str,
+    mut arguments: Vec<OsString>,
+    options: Options,
+) -> Result<Request, UsageError> {
+    let has_flavor = arguments.first().is_some_and(|first| first == "-flavor");
+    if is_lld(Path::new(name)) && !has_flavor && options.device.tools.host_linker.is_none() {
+        arguments.splice(0..0, ["-flavor", "gnu"].map(OsString::from));
+    }
+    parse(arguments, options)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,6 +88,20 @@ mod tests {
         assert_eq!(request.line.inputs[0].arguments, 2..3);
         assert!(request.line.names_lld);
         assert_eq!(request.arguments.len(), 5);
+    }
+
+    #[test]
+    fn the_name_of_lld_is_a_flavor() {
+        let read = |name, options: &Options| {
+            parse_as(name, vec!["a.o".into()], options.clone())
+                .unwrap()
+                .arguments
+        };
+        let mut options = Options::default();
+        assert_eq!(read("ld.lld-22", &options), ["-flavor", "gnu", "a.o"]);
+        assert_eq!(read("ld", &options), ["a.o"]);
+        options.device.tools.host_linker = Some("ld.bfd".into());
+        assert_eq!(read("ld.lld", &options), ["a.o"]);
     }
 
     #[test]

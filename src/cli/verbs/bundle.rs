@@ -4,6 +4,7 @@ use super::super::UsageError;
 use crate::Error;
 use crate::device_input::DeviceInput;
 use crate::image_argument::ImageArgument;
+use crate::mapped_file;
 use crate::options::Compress;
 use crate::output_file;
 use crate::pipeline::bundle::{self, Described};
@@ -56,7 +57,8 @@ impl Bundle {
     pub(super) fn run(self) -> Result<(), Error> {
         let mut inputs = Vec::new();
         for image in &self.image {
-            inputs.push(image.load()?);
+            let data = mapped_file::map(&image.file)?;
+            inputs.push(image.describe(data).map_err(UsageError::from)?);
         }
         let format = match self.format {
             Some(format) => format,

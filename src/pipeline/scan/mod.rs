@@ -13,7 +13,7 @@ pub mod mach_o;
 
 use super::host::Host;
 use crate::device_input::DeviceInput;
-use crate::image_argument::ImageArgument;
+use crate::image_argument::{ImageArgument, NoTriple};
 use crate::mapped_file::{self, ReadError};
 use crate::options::{DeviceLib, Options};
 use crate::request::{Input, InputName, LinkLine};
@@ -63,6 +63,9 @@ pub enum ScanError {
     /// A file can't be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// Device code is for no device.
+    #[error(transparent)]
+    NoTriple(#[from] NoTriple),
     /// An archive is damaged.
     #[error("cannot read archive '{}': {source}; make it anew", path.display())]
     Archive {
@@ -215,13 +218,14 @@ pub fn scan(line: &LinkLine, options: &Options, host: &Host) -> Result<Scanned, 
 /// The device code of an image argument, whose file may be an offload binary.
 ///
 /// # Errors
-/// [`ScanError`] when the file can't be read or is a damaged offload binary.
+/// [`ScanError`] when the file can't be read, is a damaged offload binary, or is
+/// none and has no triple.
 pub fn device_code(image: &ImageArgument) -> Result<Vec<DeviceInput>, ScanError> {
-    let input = image.load()?;
-    if input.data.starts_with(&offload_binary::MAGIC) {
-        return offload_binary(&input.source, &input.data);
+    let data = mapped_file::map(&image.file)?;
+    if data.starts_with(&offload_binary::MAGIC) {
+        return offload_binary(&image.file.display().to_string(), &data);
     }
-    Ok(vec![input])
+    Ok(vec![image.describe(data)?])
 }
 
 /// What a file holds, whoever would take it: all members of an archive, the one
