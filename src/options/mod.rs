@@ -327,7 +327,7 @@ mod tests {
             "0|1|2|3" => "1",
             "ARCH,…" => "sm_90,gfx90a",
             "22|24" => "24",
-            "image|cubin|ptx" => "ptx",
+            hint if hint.starts_with("image|") => "ptx",
             hint if hint.starts_with("file=") => "file=F,triple=T,arch=A",
             _ => "x",
         })
