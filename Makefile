@@ -29,4 +29,4 @@ bench: build ## compare offlink with clang-linker-wrapper and with the bare link
 
 clean: ## remove what was built (not .tools/)
 	cargo clean
-	rm -rf examples/hello-gpu/target tests/gpu/out
+	rm -rf examples/*/target tests/gpu/out

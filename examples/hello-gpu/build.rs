@@ -5,17 +5,20 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
+/// Another example's kernels.
+const KERNELS: &str = "../saxpy-build/kernel";
+
 /// Source, rustc's target, and the processor that the image is for.
 const DEVICES: [(&str, &str, &str); 3] = [
-    ("kernel/gpu.rs", "nvptx64-nvidia-cuda", "sm_90"),
-    ("kernel/gpu.rs", "amdgcn-amd-amdhsa", "gfx90a"),
-    ("kernel/cpu.rs", "x86_64-unknown-linux-gnu", "generic"),
+    ("gpu.rs", "nvptx64-nvidia-cuda", "sm_90"),
+    ("gpu.rs", "amdgcn-amd-amdhsa", "gfx90a"),
+    ("cpu.rs", "x86_64-unknown-linux-gnu", "generic"),
 ];
 
 fn main() {
-    println!("cargo::rerun-if-changed=kernel");
+    println!("cargo::rerun-if-changed={KERNELS}");
     for (source, triple, arch) in DEVICES {
-        let bitcode = compile(source, triple, arch);
+        let bitcode = compile(&format!("{KERNELS}/{source}"), triple, arch);
         println!(
             "cargo::rustc-link-arg-bins=--offlink-image=file={bitcode},triple={triple},arch={arch},kind=openmp"
         );
@@ -35,6 +38,7 @@ fn compile(source: &str, triple: &str, arch: &str) -> String {
             "-O",
             "-Cpanic=abort",
             "--crate-name=kernel",
+            "--crate-type=lib",
         ])
         .args([source, "--target", triple])
         .arg(format!("--emit=llvm-bc={bitcode}"));

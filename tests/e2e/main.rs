@@ -25,6 +25,7 @@ mod gpu_kinds;
 mod host_bitcode;
 mod input_forms;
 mod inspect;
+mod jobserver;
 mod library_names;
 mod llvm_choice;
 mod macos_hosts;

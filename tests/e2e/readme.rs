@@ -78,6 +78,7 @@ fn commands_run_in_order() {
     for expected in [
         "kernels.ptx: 2 images, 0 entries",
         "0 of 1048576 elements wrong",
+        "saxpy: y[3] = 7, 0 of 1048576 elements wrong",
         "3 images, 1 entry",
         "saxpy: code 0, 0 of 65536 wrong",
         "target region: sum 499500, on the device",

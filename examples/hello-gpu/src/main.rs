@@ -1,6 +1,5 @@
-//! Runs a Rust kernel on whatever device the program finds: the kernel is in
-//! `kernel/`, its machine code for each device was put into this program by
-//! offlink at link time.
+//! Runs a Rust kernel on whatever device the program finds: its machine code for
+//! each device was put into this program by offlink at link time.
 
 use offlink_rt::Grid;
 

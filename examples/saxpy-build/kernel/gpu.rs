@@ -12,7 +12,6 @@
 #![allow(internal_features)]
 #![no_core]
 
-#[path = "../../hello-gpu/kernel/lang.rs"]
 mod lang;
 use lang::*;
 

@@ -12,57 +12,9 @@
 #![allow(internal_features)]
 #![no_core]
 
-#[lang = "pointee_sized"]
-pub trait PointeeSized {}
-#[lang = "meta_sized"]
-pub trait MetaSized: PointeeSized {}
-#[lang = "sized"]
-pub trait Sized: MetaSized {}
-#[lang = "legacy_receiver"]
-pub trait LegacyReceiver {}
-#[lang = "freeze"]
-unsafe auto trait Freeze {}
-#[lang = "copy"]
-pub trait Copy {}
-
-impl<T: PointeeSized> LegacyReceiver for &T {}
-impl Copy for f32 {}
-impl Copy for i32 {}
-impl Copy for isize {}
-impl<T: PointeeSized> Copy for *const T {}
-impl<T: PointeeSized> Copy for *mut T {}
-
-#[lang = "mul"]
-pub trait Mul<R = Self> {
-    type Output;
-    fn mul(self, other: R) -> Self::Output;
-}
-
-#[lang = "add"]
-pub trait Add<R = Self> {
-    type Output;
-    fn add(self, other: R) -> Self::Output;
-}
-
-impl Mul for f32 {
-    type Output = f32;
-    #[inline(always)]
-    fn mul(self, other: f32) -> f32 {
-        self * other
-    }
-}
-
-impl Add for f32 {
-    type Output = f32;
-    #[inline(always)]
-    fn add(self, other: f32) -> f32 {
-        self + other
-    }
-}
-
-/// The address `count` elements after `base`.
-#[rustc_intrinsic]
-pub const unsafe fn arith_offset<T>(base: *const T, count: isize) -> *const T;
+#[path = "../../../saxpy-build/kernel/lang.rs"]
+mod items;
+pub use items::*;
 
 /// `a * x + y`, in this crate's object: the kernel's link has to find it there.
 #[inline(never)]

@@ -43,14 +43,10 @@ fn index() -> i32 {
 unsafe extern "unadjusted" {
     #[link_name = "llvm.nvvm.read.ptx.sreg.ctaid.x"]
     safe fn block() -> i32;
-    #[link_name = "llvm.nvvm.read.ptx.sreg.tid.x"]
-    safe fn thread() -> i32;
 }
 
 #[cfg(target_arch = "amdgpu")]
 unsafe extern "unadjusted" {
     #[link_name = "llvm.amdgcn.workgroup.id.x"]
     safe fn block() -> i32;
-    #[link_name = "llvm.amdgcn.workitem.id.x"]
-    safe fn thread() -> i32;
 }
