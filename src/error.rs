@@ -23,6 +23,7 @@ use crate::pipeline::work_dir::WorkDirError;
 use crate::target::TargetError;
 use crate::toolchain::NotFound;
 use crate::toolchain::omptarget::OmptargetError;
+use offlink_llvm::AssembleError;
 use std::path::PathBuf;
 use thiserror::Error as ThisError;
 
@@ -75,6 +76,9 @@ pub enum Error {
     /// A device link failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// Textual IR is none.
+    #[error(transparent)]
+    Assemble(#[from] AssembleError),
     /// The registration object can't be made.
     #[error(transparent)]
     Register(#[from] RegisterError),

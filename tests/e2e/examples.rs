@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::workbench::{Run, Workbench, cuda, example, offlink};
+use crate::workbench::{Run, Workbench, cuda, example, offlink, repository};
 
 /// cargo for an example, which knows offlink and NVIDIA's tools. The examples share
 /// what cargo makes of their common dependencies.
@@ -91,6 +91,63 @@ fn the_environment_chooses_the_archs() {
         assert!(listing.contains(arch), "{listing}");
     }
     assert!(!listing.contains("sm_90"), "{listing}");
+}
+
+/// Kernels that another compiler has made into textual IR, linked with one in Rust into
+/// one image.
+#[test]
+fn kernels_of_other_compilers_join() {
+    let bench = Workbench::new();
+    bench.folder("mixed/src");
+    let (rt, build) = (
+        repository().join("crates/rt"),
+        repository().join("crates/build"),
+    );
+    bench.write(
+        "mixed/Cargo.toml",
+        format!(
+            "[workspace]\n[package]\nname = \"mixed\"\nedition = \"2024\"\n\
+             [dependencies]\nofflink-rt = {{ path = {rt:?} }}\n\
+             [build-dependencies]\nofflink-build = {{ path = {build:?} }}\n"
+        ),
+    );
+    bench.write(
+        "mixed/build.rs",
+        format!(
+            "fn main() {{ offlink_build::Kernels::new().bitcode(\"c.ll\", [\"host\"])\
+             .rust({:?}, [\"host\"]).compile(\"kernels\"); }}",
+            example("saxpy-build").join("kernel/cpu.rs")
+        ),
+    );
+    bench.write(
+        "mixed/src/main.rs",
+        "offlink_rt::kernel! { unsafe fn saxpy(x: &[f32], y: &mut [f32], a: f32, n: u64); }\n\
+         offlink_rt::kernel! { unsafe fn negate(y: &mut [f32], n: u64); }\n\
+         fn main() { let grid = offlink_rt::Grid::covering(3, 32); let mut y = [1.0; 3];\n\
+         unsafe { saxpy(grid, &[1.0, 2.0, 3.0], &mut y, 2.0, 3).unwrap();\n\
+         negate(grid, &mut y, 3).unwrap(); } println!(\"{y:?}\"); }\n",
+    );
+    let source = bench.write(
+        "negate.c",
+        "void negate(void *dyn, float *y, long n) { for (long i = 0; i < n; i++) y[i] = -y[i]; }\n",
+    );
+    bench
+        .command("clang-22")
+        .args(["-O2", "-fPIC", "-S", "-emit-llvm", "-o", "mixed/c.ll"])
+        .arg(source)
+        .succeeds();
+    bench
+        .command("cargo")
+        .args(["build", "--quiet", "--offline"])
+        .current_dir(bench.path("mixed"))
+        .env("OFFLINK", offlink())
+        .env("CARGO_TARGET_DIR", bench.path("target"))
+        .succeeds_silently();
+    let program = bench.path("target/debug/mixed");
+    let printed = bench.program(&program).succeeds();
+    assert_eq!(printed, "[-3.0, -5.0, -7.0]\n");
+    let listing = bench.offlink().arg("inspect").arg(&program).succeeds();
+    assert!(listing.contains("1 image, 2 entries"), "{listing}");
 }
 
 /// Errors of kernels are errors of the package, with their place.

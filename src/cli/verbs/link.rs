@@ -6,8 +6,11 @@ use crate::cli::UsageError;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
 use crate::options::{DeviceLib, Emit, Options};
+use crate::pipeline::device::DeviceError;
 use crate::pipeline::{image_file, select};
 use crate::target::{Device, Target};
+use crate::toolchain::Toolchain;
+use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -53,7 +56,7 @@ pub struct Link {
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Bitcode, PTX and objects, in link order
+    /// Bitcode, PTX and objects, in link order; LLVM's textual IR in files named *.ll
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 }
@@ -99,6 +102,7 @@ impl Link {
                 data: mapped_file::map(file)?,
             });
         }
+        assemble_texts(&mut inputs, &Toolchain::new(&device.tools, &[]))?;
         let named = self.device_lib.into_iter().map(DeviceLib::File);
         let libs: Vec<DeviceLib> = options.device_libs.into_iter().chain(named).collect();
         let inputs = select::with_device_libs(inputs, &target, &libs)?;
@@ -116,4 +120,21 @@ impl Link {
             &self.output,
         )
     }
+}
+
+/// Makes bitcode of textual IR, by the libLLVM that can read the other inputs too.
+fn assemble_texts(inputs: &mut [DeviceInput], toolchain: &Toolchain) -> Result<(), Error> {
+    let is_text = |input: &DeviceInput| {
+        input.source.ends_with(".ll") && ImageFormat::detect(&input.data) != ImageFormat::Bitcode
+    };
+    if !inputs.iter().any(is_text) {
+        return Ok(());
+    }
+    let bitcode = inputs.iter().filter(|input| !is_text(input));
+    let library = toolchain.llvm(bitcode).map_err(DeviceError::from)?;
+    for input in inputs.iter_mut().filter(|input| is_text(input)) {
+        let text = String::from_utf8_lossy(&input.data).into_owned();
+        input.data = offlink_llvm::assemble(library, &input.source, text)?.into();
+    }
+    Ok(())
 }
