@@ -1,6 +1,6 @@
 // sin, exp and pow, compiled without libdevice, which offlink then links: each
-// result is as close to the right one as NVIDIA states in the tables of standard
-// functions in the CUDA C++ Programming Guide (12.6).
+// result is as close to the right one as NVIDIA states in the CUDA C++ Programming
+// Guide's tables of standard functions.
 #include "check.h"
 #include <cmath>
 #include <cstdint>
