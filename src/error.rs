@@ -1,5 +1,6 @@
 //! Everything that can end offlink, and how the process ends then.
 
+use crate::cache::upkeep::UpkeepError;
 use crate::cli::{PeerError, UsageError};
 use crate::mapped_file::ReadError;
 use crate::output_file::OutputError;
@@ -123,6 +124,9 @@ pub enum Error {
     /// Images don't fit into their container.
     #[error(transparent)]
     Bundle(#[from] BundleError),
+    /// The cache can't be looked after.
+    #[error(transparent)]
+    Upkeep(#[from] UpkeepError),
     /// stdout is closed.
     #[error("cannot write to standard output: {0}")]
     Print(std::io::Error),

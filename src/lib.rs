@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 mod arch_list;
+mod cache;
 mod cli;
 mod device_input;
 mod device_setting;

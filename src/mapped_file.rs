@@ -13,6 +13,12 @@ pub struct ReadError {
     source: std::io::Error,
 }
 
+impl From<ReadError> for std::io::Error {
+    fn from(error: ReadError) -> Self {
+        Self::new(error.source.kind(), error)
+    }
+}
+
 /// Maps the regular file at `path` for reading; slices of the result keep the
 /// mapping alive, so no byte is copied.
 ///

@@ -29,6 +29,7 @@ Single steps (offlink STEP --help says more):
   offlink seal             result of a relocatable link → object for any linker
   offlink inspect          what device code a file holds
   offlink doctor           which tools a link uses; which device runs a program
+  offlink cache            stat, verify, prune: the images kept for later links
 
 Options, taken out of any line:
 {}

@@ -47,6 +47,10 @@ pub struct Options {
     pub rpath: Choice,
     /// Keep PTX of the newest NVIDIA architecture beside CUDA's cubins.
     pub embed_ptx: bool,
+    /// Where images are kept for later links.
+    pub cache_dir: Choice,
+    /// Say why an image was not in the cache.
+    pub explain_cache: bool,
     /// Where to keep what is made on the way.
     pub save_temps: Option<PathBuf>,
     /// Print the steps instead of running them.

@@ -221,6 +221,23 @@ pub(super) const TABLE: &[OwnOption] = &[
         },
     },
     OwnOption {
+        name: "cache-dir",
+        hint: Some("DIR|none"),
+        variable: Some("OFFLINK_CACHE_DIR"),
+        help: "where to keep images for later links (default: under cargo in its target directory)",
+        apply: |options, value| choice(&mut options.cache_dir, value),
+    },
+    OwnOption {
+        name: "explain-cache",
+        hint: None,
+        variable: None,
+        help: "say of each image whether the cache had it, and if not, why",
+        apply: |options, _| {
+            options.explain_cache = true;
+            Ok(true)
+        },
+    },
+    OwnOption {
         name: "save-temps",
         hint: Some("DIR"),
         variable: None,

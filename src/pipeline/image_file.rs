@@ -2,7 +2,7 @@
 //! what comes of it.
 
 use super::bundle::{self, Described};
-use super::device::{self, Context, DeviceImage};
+use super::device::{self, DeviceImage, Setting};
 use super::group::Group;
 use super::plan;
 use super::work_dir::WorkDir;
@@ -49,15 +49,8 @@ pub fn link(
     }
     let toolchain = Toolchain::new(&options.device.tools, &[]);
     let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
-    let context = Context {
-        library: device::library(&jobs, &toolchain, &options.llvm_options)?,
-        toolchain: &toolchain,
-        style: Style::Cc,
-        verbose: options.verbose,
-        work_dir: &work_dir,
-        llvm_options: &options.llvm_options,
-    };
-    let images = device::run_jobs(&jobs, &context, options.jobs)?;
+    let setting = Setting::new(&jobs, &toolchain, options, Style::Cc, &work_dir, output);
+    let images = device::link_all(&setting)?;
     match images.as_slice() {
         [image] => Ok(output_file::write_bytes(output, &image.data)?),
         images => write_all(images, options, output),

@@ -104,7 +104,11 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         return Ok(ExitCode::SUCCESS);
     }
     let images = trace.phase("device links", || {
-        device::link_all(&plan, &toolchain, request, &work_dir)
+        let output = &request.line.output;
+        let (options, style) = (&request.options, request.style);
+        let setting =
+            device::Setting::new(&plan.jobs, &toolchain, options, style, &work_dir, output);
+        device::link_all(&setting)
     })?;
     for warning in images.iter().filter_map(device::DeviceImage::warning) {
         crate::report::warning(&warning);

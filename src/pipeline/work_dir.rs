@@ -65,6 +65,11 @@ impl WorkDir {
         self.path().join(format!("{}.{name}", self.stem))
     }
 
+    /// Whether its files stay.
+    pub fn is_kept(&self) -> bool {
+        matches!(self.place, Place::Kept(_))
+    }
+
     fn path(&self) -> &Path {
         match &self.place {
             Place::Temporary(dir) => dir.path(),

@@ -132,14 +132,11 @@ pub(super) fn open<'a>(
         return Ok(library);
     }
     let candidates = candidates(rust);
-    let for_spirv = bitcode
-        .iter()
-        .find(|input| input.triple.starts_with("spirv"));
+    let for_spirv = for_spirv(&bitcode);
     let mut refused = None;
     for candidate in candidates
         .iter()
-        .filter(|candidate| candidate.major >= newest.major)
-        .filter(|candidate| for_spirv.is_none() || makes_spirv(&candidate.path))
+        .filter(|candidate| fits(candidate, &newest, for_spirv))
     {
         match Library::open(&candidate.path) {
             Ok(library) => return Ok(library),
@@ -168,6 +165,34 @@ pub(super) fn open<'a>(
             found,
         },
     })
+}
+
+/// The library that [`open`] opens unless that one is refused.
+pub(super) fn first_choice(
+    named: Option<&Path>,
+    rust: &[Sysroot],
+    bitcode: &[&DeviceInput],
+) -> Option<PathBuf> {
+    if let Some(path) = named {
+        return Some(path.into());
+    }
+    let newest = newest(bitcode.iter().copied());
+    candidates(rust)
+        .into_iter()
+        .find(|candidate| fits(candidate, &newest, for_spirv(bitcode)))
+        .map(|candidate| candidate.path)
+}
+
+fn fits(candidate: &Candidate, newest: &Newest, for_spirv: Option<&DeviceInput>) -> bool {
+    candidate.major >= newest.major && (for_spirv.is_none() || makes_spirv(&candidate.path))
+}
+
+/// The first piece that needs a library with a SPIR-V backend.
+fn for_spirv<'a>(bitcode: &[&'a DeviceInput]) -> Option<&'a DeviceInput> {
+    let mut bitcode = bitcode.iter();
+    bitcode
+        .find(|input| input.triple.starts_with("spirv"))
+        .copied()
 }
 
 /// The libraries to choose from, in order.

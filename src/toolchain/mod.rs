@@ -65,6 +65,12 @@ impl Toolchain {
         llvm::open(self.named.llvm.as_deref(), self.rust(), bitcode)
     }
 
+    /// The libLLVM that [`Self::llvm`] opens unless it is refused then; `None` if
+    /// there is none.
+    pub fn llvm_by_name(&self, bitcode: &[&DeviceInput]) -> Option<PathBuf> {
+        llvm::first_choice(self.named.llvm.as_deref(), self.rust(), bitcode)
+    }
+
     /// The libLLVMs to choose from where none is named, in order.
     pub fn llvm_candidates(&self) -> Vec<Candidate> {
         llvm::candidates(self.rust())

@@ -1,6 +1,8 @@
-//! offlink's own verbs: the single steps of a link, and a look at a file.
+//! offlink's own verbs: the single steps of a link, a look at a file, and
+//! what has to do with offlink itself.
 
 mod bundle;
+mod cache;
 mod doctor;
 mod extract;
 mod inspect;
@@ -17,8 +19,8 @@ use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 /// The first words that are verbs and not arguments of a foreign line.
-pub const NAMES: [&str; 7] = [
-    "bundle", "doctor", "extract", "inspect", "link", "seal", "wrap",
+pub const NAMES: [&str; 8] = [
+    "bundle", "cache", "doctor", "extract", "inspect", "link", "seal", "wrap",
 ];
 
 /// A verb with its arguments and the own options of its line.
@@ -38,6 +40,7 @@ enum Arguments {
     Seal(seal::Seal),
     Inspect(inspect::Inspect),
     Doctor(doctor::Doctor),
+    Cache(cache::Cache),
 }
 
 /// Reads a verb's line, `arguments` beginning with the verb.
@@ -79,6 +82,7 @@ impl Verb {
             Arguments::Seal(seal) => seal.run(),
             Arguments::Inspect(inspect) => inspect.run(),
             Arguments::Doctor(doctor) => return doctor.run(&self.options),
+            Arguments::Cache(cache) => return cache.run(&self.options),
         };
         done.map(|()| ExitCode::SUCCESS)
     }

@@ -2,9 +2,9 @@
 
 use super::super::plan::DeviceLink;
 use super::libraries;
+use super::remarks::Remark;
 use super::{Context, DeviceError, ImageSymbols, Linked};
 use crate::pipeline::symbols;
-use crate::report;
 use crate::target::{Device, Target};
 use offlink_llvm::{Compiled, Emit, Keep, Module, OptLevel, Options};
 
@@ -31,10 +31,7 @@ pub(super) fn compile(
     emit: Emit,
     context: &Context<'_>,
 ) -> Result<Compiled, DeviceError> {
-    let library = match context.library {
-        Some(library) => library,
-        None => super::open(context.toolchain, &link.bitcode, context.llvm_options)?,
-    };
+    let library = context.setting.library()?;
     if library.version().major < machine.first_llvm {
         return Err(DeviceError::LlvmTooOld {
             version: library.version().to_string(),
@@ -77,10 +74,9 @@ pub(super) fn compile(
                 source: Box::new(error),
             }
         })?;
-    if context.verbose {
-        for warning in &compiled.warnings {
-            report::note(&format!("{target}: {warning}"));
-        }
+    for warning in &compiled.warnings {
+        let text = format!("{target}: {warning}");
+        context.remarks.add(Remark::Detail(text));
     }
     Ok(compiled)
 }

@@ -3,9 +3,11 @@
 
 use super::super::plan::DeviceLink;
 use super::bitcode::{self, Machine};
-use super::{Context, DeviceError, Files, Linked};
+use super::key::Stage;
+use super::{Context, DeviceError, Files, Linked, cached};
 use crate::options::Emit;
 use crate::target::Target;
+use bytes::Bytes;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,13 +30,19 @@ pub(super) fn link(
         first_llvm: 0,
     };
     if link.options.emit == Emit::Bitcode {
-        return bitcode::as_image(target, &machine, link, context);
+        return cached::get_or_make(Stage::Image, target, link, context, || {
+            bitcode::as_image(target, &machine, link, context)
+        });
     }
     let mut objects = Vec::new();
     if !link.bitcode.is_empty() {
-        let emit = offlink_llvm::Emit::Object;
-        let compiled = bitcode::compile(target, &machine, link, emit, context)?;
-        objects.push(files.write("o", &compiled.code)?);
+        let make = || {
+            let emit = offlink_llvm::Emit::Object;
+            let compiled = bitcode::compile(target, &machine, link, emit, context)?;
+            Ok(Linked::from(Bytes::from(compiled.code)))
+        };
+        let object = cached::get_or_make(Stage::Object, target, link, context, make)?;
+        objects.push(files.write("o", &object.data)?);
     }
     objects.extend(files.write_all(&link.objects, "object.o")?);
     let output = files.path("so");

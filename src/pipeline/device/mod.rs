@@ -2,29 +2,37 @@
 
 mod amdgcn;
 mod bitcode;
+mod cached;
 mod cpu;
 mod error;
+mod key;
 mod libraries;
 mod nvptx;
+mod remarks;
 mod reproducer;
 mod spirv;
 
 pub use error::DeviceError;
 
-use super::plan::{Job, Plan, Work};
+use super::plan::{DeviceLink, Job, Work};
 use super::work_dir::WorkDir;
 use crate::device_input::DeviceInput;
+use crate::options::Options;
 use crate::output_file;
-use crate::request::{Request, Style};
+use crate::request::Style;
 use crate::target::{Device, Target};
 use crate::toolchain::Toolchain;
 use bytes::Bytes;
+use cached::ImageCache;
+use key::Stage;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use offlink_llvm::Library;
+use remarks::Remarks;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A finished image.
 #[derive(Clone, Debug)]
@@ -40,7 +48,7 @@ pub struct DeviceImage {
 }
 
 /// The symbols that an image defines, as the compile that made it reports them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImageSymbols {
     /// The kernels.
     pub kernels: BTreeSet<String>,
@@ -75,74 +83,136 @@ impl DeviceImage {
     }
 }
 
-/// What a job may use besides its inputs.
-pub struct Context<'a> {
-    /// Where tools are looked for.
-    pub toolchain: &'a Toolchain,
-    /// libLLVM, opened if any job has bitcode.
-    pub library: Option<&'static Library>,
-    /// The host linker's kind of line, for CPU images.
-    pub style: Style,
-    /// LLVM's warnings are shown.
-    pub verbose: bool,
+/// What all jobs of a link have in common.
+pub struct Setting<'a> {
+    jobs: &'a [Job],
+    toolchain: &'a Toolchain,
+    options: &'a Options,
+    style: Style,
     /// For temporary files; jobs use names that begin with their target.
-    pub work_dir: &'a WorkDir,
-    /// Options for LLVM itself.
-    pub llvm_options: &'a [String],
+    work_dir: &'a WorkDir,
+    cache: Option<ImageCache>,
+    llvm_by_name: OnceLock<Option<PathBuf>>,
 }
 
-/// Runs all jobs, several at a time, and returns their images in the plan's
-/// order.
+/// What a job may use besides its inputs.
+struct Context<'a> {
+    /// Where tools are looked for.
+    toolchain: &'a Toolchain,
+    /// The host linker's kind of line, for CPU images.
+    style: Style,
+    /// What all jobs have in common.
+    setting: &'a Setting<'a>,
+    /// What is said about the job's image.
+    remarks: &'a Remarks,
+}
+
+impl<'a> Setting<'a> {
+    /// For a link that makes `output` of images, whose jobs these are; `style` is
+    /// that of its line.
+    pub fn new(
+        jobs: &'a [Job],
+        toolchain: &'a Toolchain,
+        options: &'a Options,
+        style: Style,
+        work_dir: &'a WorkDir,
+        output: &Path,
+    ) -> Self {
+        Self {
+            jobs,
+            toolchain,
+            options,
+            style,
+            work_dir,
+            cache: ImageCache::of_link(options, output, work_dir),
+            llvm_by_name: OnceLock::new(),
+        }
+    }
+
+    /// The bitcode of all jobs. The process has one libLLVM for all of it.
+    fn bitcode(&self) -> Vec<&'a DeviceInput> {
+        let links = self.jobs.iter().filter_map(|job| match &job.work {
+            Work::Link(link) => Some(&link.bitcode),
+            Work::PassOn(_) => None,
+        });
+        links.flatten().collect()
+    }
+
+    /// The libLLVM that [`Self::library`] will open, which is found without opening
+    /// any; `None` if there is none.
+    fn llvm_by_name(&self) -> Option<&Path> {
+        let path = self
+            .llvm_by_name
+            .get_or_init(|| self.toolchain.llvm_by_name(&self.bitcode()));
+        path.as_deref()
+    }
+
+    /// Whether the libLLVM that is open, where there is bitcode, is the one that
+    /// was found before.
+    fn has_opened_llvm_by_name(&self) -> bool {
+        if self.bitcode().is_empty() {
+            return true;
+        }
+        let found = self.llvm_by_name().map(Path::canonicalize);
+        matches!((found, self.library()), (Some(Ok(found)), Ok(opened)) if opened.path() == found)
+    }
+
+    /// The libLLVM for the bitcode of all jobs, opened if none was, with its
+    /// options set. LLVM takes an option once, but clang 22 may send it twice.
+    ///
+    /// # Errors
+    /// [`DeviceError::Llvm`] when none fits, [`DeviceError::LlvmOption`] when it
+    /// does not take the options.
+    fn library(&self) -> Result<&'static Library, DeviceError> {
+        let library = self.toolchain.llvm(self.bitcode())?;
+        let mut once: Vec<String> = Vec::new();
+        for option in &self.options.llvm_options {
+            if !once.contains(option) {
+                once.push(option.clone());
+            }
+        }
+        if !once.is_empty() {
+            library.configure(&once)?;
+        }
+        Ok(library)
+    }
+}
+
+/// Runs all jobs, several at a time (by default, as the caller's jobserver allows),
+/// and returns their images in the jobs' order. What was made before comes from the
+/// cache.
 ///
 /// # Errors
-/// The [`DeviceError`] of the first job, in the plan's order, that fails.
-pub fn link_all(
-    plan: &Plan,
-    toolchain: &Toolchain,
-    request: &Request,
-    work_dir: &WorkDir,
-) -> Result<Vec<DeviceImage>, DeviceError> {
-    let context = Context {
-        toolchain,
-        library: library(&plan.jobs, toolchain, &request.options.llvm_options)?,
-        style: request.style,
-        verbose: request.options.verbose,
-        work_dir,
-        llvm_options: &request.options.llvm_options,
-    };
-    run_jobs(&plan.jobs, &context, request.options.jobs)
+/// The [`DeviceError`] of the first job, in their order, that fails.
+pub fn link_all(setting: &Setting<'_>) -> Result<Vec<DeviceImage>, DeviceError> {
+    let images = offlink_jobs::map(setting.jobs, setting.options.jobs, |position, job| {
+        run_job(job, position, setting)
+    })?;
+    if let Some(cache) = &setting.cache {
+        cache.tidy();
+    }
+    Ok(images)
 }
 
-/// Runs jobs, up to `limit` at a time (by default, as the caller's jobserver allows).
-///
-/// # Errors
-/// As [`link_all`].
-pub fn run_jobs(
-    jobs: &[Job],
-    context: &Context<'_>,
-    limit: Option<NonZeroUsize>,
-) -> Result<Vec<DeviceImage>, DeviceError> {
-    offlink_jobs::map(jobs, limit, |position, job| run_job(job, position, context))
-}
-
-fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceImage, DeviceError> {
+fn run_job(job: &Job, position: usize, setting: &Setting<'_>) -> Result<DeviceImage, DeviceError> {
     let Linked { data, symbols } = match &job.work {
         Work::PassOn(input) => input.data.clone().into(),
         Work::Link(link) => {
+            let context = Context {
+                toolchain: setting.toolchain,
+                style: setting.style,
+                setting,
+                remarks: &Remarks::new(setting.options.verbose),
+            };
             let files = Files {
-                work_dir: context.work_dir,
+                work_dir: setting.work_dir,
                 stem: format!("{position}-{}", job.target.file_stem()),
             };
             let target = &job.target;
-            let linked = match target.device() {
-                Device::Nvptx(arch) => nvptx::link(target, *arch, link, context, &files),
-                Device::Amdgcn(id) => amdgcn::link(target, *id, link, context, &files),
-                Device::X86_64(cpu) => cpu::link(target, cpu, link, context, &files),
-                Device::SpirV => spirv::link(target, link, context, &files),
-            };
-            linked.map_err(|error| {
-                error.keeping(|| reproducer::keep(target, link, context.llvm_options))
-            })?
+            let linked = link_one(target, link, &context, &files);
+            let llvm_options = &setting.options.llvm_options;
+            linked
+                .map_err(|error| error.keeping(|| reproducer::keep(target, link, llvm_options)))?
         }
     };
     Ok(DeviceImage {
@@ -151,6 +221,32 @@ fn run_job(job: &Job, position: usize, context: &Context<'_>) -> Result<DeviceIm
         data,
         symbols,
     })
+}
+
+fn link_one(
+    target: &Target,
+    link: &DeviceLink,
+    context: &Context<'_>,
+    files: &Files<'_>,
+) -> Result<Linked, DeviceError> {
+    let is_cpu = matches!(target.device(), Device::X86_64(_));
+    let make = || {
+        // Without a libLLVM it is of no use to look for other tools.
+        if !link.bitcode.is_empty() && !is_cpu {
+            context.setting.library()?;
+        }
+        match target.device() {
+            Device::Nvptx(arch) => nvptx::link(target, *arch, link, context, files),
+            Device::Amdgcn(id) => amdgcn::link(target, *id, link, context, files),
+            Device::X86_64(cpu) => cpu::link(target, cpu, link, context, files),
+            Device::SpirV => spirv::link(target, link, context, files),
+        }
+    };
+    if is_cpu {
+        // Of a CPU's image a part is kept, by its own module.
+        return make();
+    }
+    cached::get_or_make(Stage::Image, target, link, context, make)
 }
 
 /// The temporary files of one job: their names tell the target and do not
@@ -185,49 +281,4 @@ impl Files<'_> {
     fn read(&self, path: &Path) -> Result<Bytes, DeviceError> {
         Ok(crate::mapped_file::map(path)?)
     }
-}
-
-/// The libLLVM that all bitcode of the jobs can be linked with, if there is
-/// any, with these options set.
-///
-/// # Errors
-/// [`DeviceError::Llvm`] when none fits, [`DeviceError::LlvmOption`] when it does
-/// not take the options.
-pub fn library(
-    jobs: &[Job],
-    toolchain: &Toolchain,
-    llvm_options: &[String],
-) -> Result<Option<&'static Library>, DeviceError> {
-    let bitcode: Vec<&DeviceInput> = jobs
-        .iter()
-        .filter_map(|job| match &job.work {
-            Work::Link(link) => Some(&link.bitcode),
-            Work::PassOn(_) => None,
-        })
-        .flatten()
-        .collect();
-    if bitcode.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(open(toolchain, bitcode, llvm_options)?))
-}
-
-/// The libLLVM for this bitcode, with its options set. LLVM takes an option
-/// once, but clang 22 may send it twice.
-fn open<'a>(
-    toolchain: &Toolchain,
-    bitcode: impl IntoIterator<Item = &'a DeviceInput>,
-    llvm_options: &[String],
-) -> Result<&'static Library, DeviceError> {
-    let library = toolchain.llvm(bitcode)?;
-    if !llvm_options.is_empty() {
-        let mut once: Vec<String> = Vec::new();
-        for option in llvm_options {
-            if !once.contains(option) {
-                once.push(option.clone());
-            }
-        }
-        library.configure(&once)?;
-    }
-    Ok(library)
 }

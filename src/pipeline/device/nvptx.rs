@@ -3,11 +3,11 @@
 use super::super::plan::DeviceLink;
 use super::bitcode::{self, Machine};
 use super::error::with_users;
+use super::remarks::Remark;
 use super::{Context, DeviceError, Files, Linked};
 use crate::device_input::DeviceInput;
 use crate::options::Emit;
 use crate::process::{Tool, ToolError};
-use crate::report;
 use crate::target::Target;
 use bytes::Bytes;
 use offlink_bundle::image;
@@ -40,6 +40,13 @@ pub(super) fn link(
         Emit::Ptx => linker.ptx().map(Linked::from),
         Emit::Image => linker.cubin().map(Linked::from),
     }
+}
+
+/// Whether nvlink makes the cubin, of several pieces or because something is said
+/// to it.
+pub(super) fn is_joined(link: &DeviceLink) -> bool {
+    let pieces = link.bitcode.len().min(1) + link.ptx.len();
+    pieces > 1 || !link.objects.is_empty() || !link.options.linker_arguments.is_empty()
 }
 
 struct Linker<'a> {
@@ -89,11 +96,7 @@ impl Linker<'_> {
             return self.join(Vec::new(), &[]);
         }
         let ptxas = self.context.toolchain.ptxas()?;
-        let pieces = self.link.bitcode.len().min(1) + self.link.ptx.len();
-        // What is said to nvlink needs an nvlink.
-        let relocatable = pieces > 1
-            || !self.link.objects.is_empty()
-            || !self.link.options.linker_arguments.is_empty();
+        let relocatable = is_joined(self.link);
         let mut cubins = Vec::new();
         let mut undefined = Vec::new();
         if !self.link.bitcode.is_empty() {
@@ -203,7 +206,7 @@ impl Linker<'_> {
         let printed = ptxas.run(&arguments, &self.target.to_string())?;
         // Who talks to ptxas wants to hear it: `-v` tells about registers.
         if !self.link.options.ptxas_arguments.is_empty() {
-            report::raw(&printed);
+            self.context.remarks.add(Remark::Printed(printed));
         }
         Ok(output)
     }

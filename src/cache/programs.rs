@@ -1,0 +1,224 @@
+//! The digests of programs and libraries that do the work.
+//!
+//! A libLLVM has a few hundred megabytes, so the digest of such a file is
+//! remembered for as long as the system says that the file is the same: by its
+//! inode, size, and the times of its last changes, of which no program can set the
+//! second. Device code is never trusted like that.
+
+use super::digest::Digest;
+use super::folder::Folder;
+use super::record;
+use crate::loader::{Dynamic, Loader};
+use crate::mapped_file;
+use crate::output_file;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A file may change again within the same tick of the file system's clock, whose
+/// ticks are 2 seconds at most (FAT).
+const TICK: i64 = 2;
+
+/// What digests programs, each once.
+#[derive(Debug)]
+pub struct Programs {
+    folder: Folder,
+    known: Mutex<HashMap<PathBuf, Digest>>,
+    loader: LazyLock<Loader>,
+    library_path: Option<OsString>,
+}
+
+/// What is remembered of a file.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Memory {
+    stamp: Stamp,
+    digest: Digest,
+    /// What it asks the dynamic loader for.
+    needed: Vec<String>,
+    run_paths: Vec<String>,
+    run_paths_first: bool,
+}
+
+/// What tells that a file is the same as before, times in nanoseconds.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = std::fs::metadata(path)?;
+        Ok(Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.is_ok_and(|now| self.changed.0 + TICK < now.as_secs().cast_signed())
+    }
+}
+
+impl Programs {
+    pub(super) fn new(folder: Folder) -> Self {
+        Self {
+            folder,
+            known: Mutex::default(),
+            loader: LazyLock::new(|| Loader::new(None, None)),
+            library_path: std::env::var_os("LD_LIBRARY_PATH"),
+        }
+    }
+
+    /// The digest of a program or shared library with all shared libraries that it
+    /// is loaded with. A script is known by its own bytes.
+    ///
+    /// # Errors
+    /// When the program can't be read.
+    pub fn digest(&self, program: &Path) -> io::Result<Digest> {
+        // Held all along: a big file is read by one of several jobs.
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(digest) = known.get(program) {
+            return Ok(digest.clone());
+        }
+        let digest = self.with_libraries(program)?;
+        known.insert(program.into(), digest.clone());
+        Ok(digest)
+    }
+
+    /// The digest of one file.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn file_digest(&self, path: &Path) -> io::Result<Digest> {
+        Ok(self.memory(path)?.digest)
+    }
+
+    fn with_libraries(&self, program: &Path) -> io::Result<Digest> {
+        let first = self.memory(program)?;
+        let own = first.digest.clone();
+        let mut libraries: BTreeMap<String, Option<Digest>> = BTreeMap::new();
+        let mut open = vec![(program.to_owned(), first)];
+        while let Some((user, memory)) = open.pop() {
+            let dynamic = Dynamic {
+                soname: None,
+                needed: memory.needed,
+                run_paths: memory.run_paths,
+                run_paths_first: memory.run_paths_first,
+            };
+            for name in &dynamic.needed {
+                if libraries.contains_key(name) {
+                    continue;
+                }
+                let library_path = self.library_path.as_ref();
+                let found = self.loader.resolve(name, &user, &dynamic, library_path);
+                let found = match found {
+                    Some(path) => Some((self.memory(&path)?, path)),
+                    None => None,
+                };
+                let digest = found.as_ref().map(|(memory, _)| memory.digest.clone());
+                libraries.insert(name.clone(), digest);
+                open.extend(found.map(|(memory, path)| (path, memory)));
+            }
+        }
+        let mut texts = vec![own.as_str().as_bytes()];
+        for (name, digest) in &libraries {
+            let digest = digest.as_ref().map_or("not found", Digest::as_str);
+            texts.extend([name.as_bytes(), digest.as_bytes()]);
+        }
+        Ok(Digest::of_list(texts))
+    }
+
+    fn memory(&self, path: &Path) -> io::Result<Memory> {
+        let path = path.canonicalize()?;
+        let place = self
+            .folder
+            .program(&Digest::of(path.as_os_str().as_bytes()));
+        let stamp = Stamp::of(&path)?;
+        let remembered: Option<Memory> = std::fs::read(&place)
+            .ok()
+            .and_then(|text| record::unseal(&text));
+        if let Some(memory) = remembered
+            && memory.stamp == stamp
+        {
+            return Ok(memory);
+        }
+        let data = mapped_file::map(&path)?;
+        let dynamic = Dynamic::read(&data);
+        let memory = Memory {
+            digest: Digest::of(&data),
+            needed: dynamic.needed,
+            run_paths: dynamic.run_paths,
+            run_paths_first: dynamic.run_paths_first,
+            stamp,
+        };
+        if memory.stamp.is_settled() && Stamp::of(&path)? == memory.stamp {
+            // Without the memory the file is read again.
+            let _ = output_file::write_bytes(&place, &record::seal(&memory)?);
+        }
+        Ok(memory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::FileTimes;
+    use std::fs::OpenOptions;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn a_change_is_seen_although_size_and_time_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::make(dir.path()).unwrap();
+        let program = dir.path().join("program");
+        let digest = || Programs::new(folder.clone()).digest(&program).unwrap();
+        let long_ago = FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(1));
+        let write = |text: &str| {
+            std::fs::write(&program, text).unwrap();
+            let file = OpenOptions::new().write(true).open(&program).unwrap();
+            file.set_times(long_ago).unwrap();
+        };
+        write("one");
+        let first = digest();
+        // Long enough for the first to be remembered.
+        thread::sleep(Duration::from_secs(4));
+        assert_eq!(digest(), first);
+        assert_eq!(folder.files("programs").len(), 1);
+        write("two");
+        assert_ne!(digest(), first);
+        write("one");
+        assert_eq!(digest(), first);
+    }
+
+    #[test]
+    fn libraries_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::make(dir.path()).unwrap();
+        let programs = Programs::new(folder.clone());
+        let shell = Path::new("/bin/sh");
+        assert_ne!(
+            programs.digest(shell).unwrap(),
+            programs.file_digest(shell).unwrap()
+        );
+        let libc = folder.files("programs").iter().any(|(path, _)| {
+            let memory: Memory = record::unseal(&std::fs::read(path).unwrap()).unwrap();
+            memory.needed.iter().any(|name| name == "libc.so.6")
+        });
+        assert!(libc);
+    }
+}

@@ -1,0 +1,118 @@
+//! The cache around the steps of device links.
+
+use super::key::{self, Stage};
+use super::remarks::Remark;
+use super::{Context, DeviceError, ImageSymbols, Linked};
+use crate::cache::{self, Cache, Digest, Made, Programs, Step, Voice};
+use crate::options::Options;
+use crate::pipeline::plan::DeviceLink;
+use crate::pipeline::work_dir::WorkDir;
+use crate::report;
+use crate::target::Target;
+use serde::{Deserialize, Serialize};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The cache of one link.
+#[derive(Debug)]
+pub(super) struct ImageCache {
+    cache: Cache,
+    programs: Programs,
+    /// What the link makes, with its folder, so that the next link of it is known.
+    output: PathBuf,
+}
+
+/// What is kept beside an image.
+#[derive(Debug, Serialize, Deserialize)]
+struct Details {
+    symbols: Option<ImageSymbols>,
+    remarks: Vec<Remark>,
+}
+
+impl ImageCache {
+    /// The cache of the link that makes `output`; `None` if it has none.
+    pub(super) fn of_link(options: &Options, output: &Path, work_dir: &WorkDir) -> Option<Self> {
+        let dir = cache::of_link(&options.cache_dir, output);
+        let unused = match &dir {
+            None => "none is in use; --offlink-cache-dir=DIR names one",
+            Some(_) if work_dir.is_kept() => "not in use, as what is made on the way is wanted",
+            Some(_) => "",
+        };
+        let dir = dir.filter(|_| unused.is_empty());
+        if dir.is_none() && options.explain_cache {
+            report::note(&format!("cache: {unused}"));
+        }
+        let voice = Voice {
+            trouble: options.verbose,
+            reasons: options.explain_cache,
+        };
+        let cache = Cache::open(&dir?, voice);
+        Some(Self {
+            programs: cache.programs(),
+            output: std::path::absolute(output).unwrap_or_else(|_| output.into()),
+            cache,
+        })
+    }
+
+    /// To be called when the link's images are made.
+    pub(super) fn tidy(&self) {
+        self.cache.tidy();
+    }
+}
+
+/// What `make` gives for this stage of `link`, or what it gave before.
+///
+/// # Errors
+/// Those of `make`.
+pub(super) fn get_or_make(
+    stage: Stage,
+    target: &Target,
+    link: &DeviceLink,
+    context: &Context<'_>,
+    make: impl FnOnce() -> Result<Linked, DeviceError>,
+) -> Result<Linked, DeviceError> {
+    let Some(ImageCache {
+        cache,
+        programs,
+        output,
+    }) = &context.setting.cache
+    else {
+        return make();
+    };
+    let name = target.to_string();
+    let key = match key::key(stage, target, link, context, programs) {
+        Ok(key) => key,
+        Err(reason) => {
+            cache.passed_over(&name, &reason.to_string());
+            return make();
+        }
+    };
+    let form = format!("{stage:?} {:?} {name}", link.options.emit);
+    let step = Step {
+        key: &key,
+        name: &name,
+        owner: Digest::of_list([output.as_os_str().as_bytes(), form.as_bytes()]),
+    };
+    let mut was_made = false;
+    let Made { data, details } = cache.get_or_make(
+        &step,
+        || {
+            was_made = true;
+            let Linked { data, symbols } = make()?;
+            let remarks = context.remarks.all();
+            let details = Details { symbols, remarks };
+            Ok::<_, DeviceError>(Made { data, details })
+        },
+        || {
+            let now = key::key(stage, target, link, context, &cache.programs());
+            now.is_ok_and(|now| now == key) && context.setting.has_opened_llvm_by_name()
+        },
+    )?;
+    if !was_made {
+        for remark in details.remarks {
+            context.remarks.add(remark);
+        }
+    }
+    let symbols = details.symbols;
+    Ok(Linked { data, symbols })
+}

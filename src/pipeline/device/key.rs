@@ -1,0 +1,296 @@
+//! All that decides about the bytes that a step of a device link gives.
+
+use super::super::plan::DeviceLink;
+use super::{Context, nvptx};
+use crate::cache::{Digest, Key, Programs};
+use crate::options::{DeviceOptions, Emit};
+use crate::process::Tool;
+use crate::target::{Device, Target};
+use crate::toolchain::NotFound;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// A step of a device link whose result is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// All of it: the image is kept.
+    Image,
+    /// What LLVM does: the object is kept. What comes after it can't be known
+    /// beforehand, such as the programs that a compiler driver starts.
+    Object,
+}
+
+/// A step has no key, so that its result can't be kept.
+#[derive(Debug, Error)]
+pub(super) enum NoKey {
+    /// A tool is nowhere. The step itself will say so.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    /// There is no libLLVM. The step itself will say so.
+    #[error("there is no libLLVM for it")]
+    NoLlvm,
+    /// Something of the key can't be read.
+    #[error("'{}' cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The step does more than to give bytes, or depends on files that are not known.
+    #[error("'{}' may name a file or make LLVM print something", .0.display())]
+    Argument(OsString),
+}
+
+/// The key of this stage of `link`, by programs as `programs` knows them.
+///
+/// # Errors
+/// [`NoKey`] if there is none.
+pub(super) fn key(
+    stage: Stage,
+    target: &Target,
+    link: &DeviceLink,
+    context: &Context<'_>,
+    programs: &Programs,
+) -> Result<Key, NoKey> {
+    let mut key = Key::default();
+    key.add("offlink", own_digest(programs)?.as_str());
+    key.add("stage", format!("{stage:?}"));
+    key.add("target", format!("{} {}", target.triple(), target.arch()));
+    add_options(&mut key, link, context)?;
+    if !link.bitcode.is_empty() {
+        let llvm = context.setting.llvm_by_name().ok_or(NoKey::NoLlvm)?;
+        key.add("libLLVM", digest(programs, llvm)?.as_str());
+        add_libraries(&mut key, target, context, programs)?;
+    }
+    if stage == Stage::Image {
+        for tool in tools(target, link, context)? {
+            key.add(tool.name, digest(programs, &tool.path)?.as_str());
+        }
+    }
+    for (form, inputs) in [
+        ("bitcode", &link.bitcode),
+        ("PTX", &link.ptx),
+        ("object", &link.objects),
+    ] {
+        for (number, input) in inputs.iter().enumerate() {
+            key.add(
+                format!("{form} {}", number + 1),
+                Digest::of(&input.data).as_str(),
+            );
+        }
+    }
+    Ok(key)
+}
+
+/// offlink's own code decides too.
+fn own_digest(programs: &Programs) -> Result<Digest, NoKey> {
+    digest(programs, Path::new("/proc/self/exe"))
+}
+
+fn digest(programs: &Programs, path: &Path) -> Result<Digest, NoKey> {
+    programs.digest(path).map_err(|source| NoKey::Read {
+        path: path.into(),
+        source,
+    })
+}
+
+fn add_options(key: &mut Key, link: &DeviceLink, context: &Context<'_>) -> Result<(), NoKey> {
+    // Named one by one, so that a new option can't be forgotten.
+    let DeviceOptions {
+        emit,
+        ptx_version,
+        opt_level,
+        passes,
+        relocatable,
+        tools: _,
+        ptxas_arguments,
+        linker_arguments,
+    } = &link.options;
+    key.add("form of the image", format!("{emit:?}"));
+    key.add("lowest PTX version", format!("{ptx_version:?}"));
+    key.add("optimisation level", opt_level.to_string());
+    key.add("being relocatable", relocatable.to_string());
+    let passes: Vec<String> = passes.iter().cloned().collect();
+    key.add("passes", silent(&passes)?);
+    let llvm_options = &context.setting.options.llvm_options;
+    key.add("options for LLVM", silent(llvm_options)?);
+    key.add("arguments for ptxas", without_files(ptxas_arguments)?);
+    key.add("arguments for the linker", without_files(linker_arguments)?);
+    let exports = link.exports.iter().map(|name| name.as_bytes());
+    key.add("exported symbols", Digest::of_list(exports).as_str());
+    Ok(())
+}
+
+/// LLVM asks for libraries in the middle of a compile, so the key has all that it
+/// may get. That a library is nowhere counts as well.
+fn add_libraries(
+    key: &mut Key,
+    target: &Target,
+    context: &Context<'_>,
+    programs: &Programs,
+) -> Result<(), NoKey> {
+    let libraries = context.toolchain.device_libraries();
+    let (name, files) = match target.device() {
+        Device::Nvptx(_) => ("libdevice", libraries.libdevice().into_iter().collect()),
+        Device::Amdgcn(_) => (
+            "ROCm's device libraries",
+            libraries
+                .rocm()
+                .map_or_else(|_| Vec::new(), |dir| bitcode_in(&dir)),
+        ),
+        Device::X86_64(_) | Device::SpirV => return Ok(()),
+    };
+    let mut texts = Vec::new();
+    for file in &files {
+        let digest = programs.file_digest(file).map_err(|source| NoKey::Read {
+            path: file.clone(),
+            source,
+        })?;
+        texts.push(file.file_name().unwrap_or_default().as_bytes().to_owned());
+        texts.push(digest.as_str().into());
+    }
+    let texts = texts.iter().map(Vec::as_slice);
+    key.add(name, Digest::of_list(texts).as_str());
+    Ok(())
+}
+
+fn bitcode_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.extension() == Some(OsStr::new("bc")))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The tools that make the image of what LLVM gives and the other inputs.
+fn tools(target: &Target, link: &DeviceLink, context: &Context<'_>) -> Result<Vec<Tool>, NotFound> {
+    if link.options.emit == Emit::Bitcode {
+        return Ok(Vec::new());
+    }
+    let toolchain = context.toolchain;
+    let mut tools = Vec::new();
+    match target.device() {
+        Device::Nvptx(_) if link.options.emit == Emit::Image => {
+            if !link.bitcode.is_empty() || !link.ptx.is_empty() {
+                tools.push(toolchain.ptxas()?);
+            }
+            if nvptx::is_joined(link) {
+                tools.push(toolchain.nvlink()?);
+            }
+        }
+        Device::Amdgcn(_) => tools.push(toolchain.lld()?),
+        Device::SpirV if link.bitcode.len().min(1) + link.objects.len() > 1 => {
+            tools.push(toolchain.spirv_link()?);
+        }
+        Device::Nvptx(_) | Device::SpirV | Device::X86_64(_) => {}
+    }
+    Ok(tools)
+}
+
+/// Options and passes of LLVM that print, write or read something say so by their
+/// names, which are too many to know them all.
+fn silent(options: &[String]) -> Result<String, NoKey> {
+    const TELLING: [&str; 16] = [
+        "print", "debug", "stat", "time", "view", "dump", "file", "trace", "report", "dot", "path",
+        "dir", "/", "load", "verbose", "remark",
+    ];
+    let tells = |option: &&String| TELLING.iter().any(|word| option.contains(word));
+    if let Some(option) = options.iter().find(tells) {
+        return Err(NoKey::Argument(option.into()));
+    }
+    let texts = options.iter().map(|option| option.as_bytes());
+    Ok(Digest::of_list(texts).to_string())
+}
+
+/// The digest of a tool's arguments. A version script goes in with its contents,
+/// as rustc writes each to another place. Where libraries are looked for decides
+/// nothing if none is named.
+fn without_files(arguments: &[OsString]) -> Result<String, NoKey> {
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let text = argument.as_bytes();
+        if text == b"-L" || text == b"--library-path" {
+            arguments.next();
+            continue;
+        }
+        if text.starts_with(b"-L") || text.starts_with(b"--library-path=") {
+            continue;
+        }
+        if let Some(script) = text.strip_prefix(b"--version-script=") {
+            let path = Path::new(OsStr::from_bytes(script));
+            let script = std::fs::read(path).map_err(|source| NoKey::Read {
+                path: path.into(),
+                source,
+            })?;
+            texts.push([b"--version-script=", script.as_slice()].concat());
+        } else if names_a_file(text) {
+            return Err(NoKey::Argument(argument.clone()));
+        } else {
+            texts.push(text.into());
+        }
+    }
+    let texts = texts.iter().map(Vec::as_slice);
+    Ok(Digest::of_list(texts).to_string())
+}
+
+/// Libraries and response files have their letters; any end of another argument
+/// may be the name of a file that is there.
+fn names_a_file(argument: &[u8]) -> bool {
+    let is_library = [&b"-l"[..], b"--library", b"@"]
+        .iter()
+        .any(|start| argument.starts_with(start));
+    let mut ends =
+        (0..argument.len()).map(|start| Path::new(OsStr::from_bytes(&argument[start..])));
+    is_library || ends.any(Path::is_file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn files_among_arguments_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("script");
+        std::fs::write(&script, "{ global: a; };").unwrap();
+        let script = script.display();
+        for line in [
+            format!("{script}"),
+            format!("-T{script}"),
+            format!("--options-file {script}"),
+            format!("--just-symbols={script}"),
+            "-lm".into(),
+            "@arguments".into(),
+        ] {
+            assert!(without_files(&words(&line)).is_err(), "{line}");
+        }
+        let of = |line: &str| without_files(&words(line)).unwrap();
+        assert_eq!(of("-v -L /a"), of("-v -L/b --library-path=/c"));
+        assert_ne!(of("-v"), of("-v -O1"));
+        let line = format!("--version-script={script}");
+        let first = of(&line);
+        std::fs::write(dir.path().join("script"), "{ global: b; };").unwrap();
+        assert_ne!(of(&line), first);
+    }
+
+    #[test]
+    fn options_of_llvm_that_print_are_told() {
+        let options = |text: &str| silent(&[text.to_owned()]);
+        assert!(options("-inline-threshold=10").is_ok());
+        for telling in ["-time-passes", "-print-after-all", "-x=/tmp/a", "-stats"] {
+            assert!(options(telling).is_err(), "{telling}");
+        }
+    }
+}
