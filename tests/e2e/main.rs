@@ -7,6 +7,7 @@ mod arch_names;
 mod archives;
 mod as_wrapper;
 mod bad_inputs;
+mod cache;
 mod cargo_linker;
 mod clang_wrapper;
 mod cross_hosts;
