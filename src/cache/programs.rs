@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,11 +25,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// ticks are 2 seconds at most (FAT).
 const TICK: i64 = 2;
 
-/// What digests programs, each once.
+/// What digests the programs of one link, each once.
 #[derive(Debug)]
 pub struct Programs {
     folder: Folder,
-    known: Mutex<HashMap<PathBuf, Digest>>,
+    /// By what they are for, since several jobs of a link need the same.
+    known: Mutex<HashMap<&'static str, Digest>>,
     loader: LazyLock<Loader>,
     library_path: Option<OsString>,
 }
@@ -83,19 +84,22 @@ impl Programs {
         }
     }
 
-    /// The digest of a program or shared library with all shared libraries that it
-    /// is loaded with. A script is known by its own bytes.
+    /// The digest of what is used as `name`, which `find` gives the first time.
     ///
     /// # Errors
-    /// When the program can't be read.
-    pub fn digest(&self, program: &Path) -> io::Result<Digest> {
+    /// Those of `find`.
+    pub fn of<E>(
+        &self,
+        name: &'static str,
+        find: impl FnOnce() -> Result<Digest, E>,
+    ) -> Result<Digest, E> {
         // Held all along: a big file is read by one of several jobs.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(digest) = known.get(program) {
+        if let Some(digest) = known.get(name) {
             return Ok(digest.clone());
         }
-        let digest = self.with_libraries(program)?;
-        known.insert(program.into(), digest.clone());
+        let digest = find()?;
+        known.insert(name, digest.clone());
         Ok(digest)
     }
 
@@ -107,7 +111,12 @@ impl Programs {
         Ok(self.memory(path)?.digest)
     }
 
-    fn with_libraries(&self, program: &Path) -> io::Result<Digest> {
+    /// The digest of a program or shared library with all shared libraries that it
+    /// is loaded with. A script is known by its own bytes.
+    ///
+    /// # Errors
+    /// When the program can't be read.
+    pub fn digest(&self, program: &Path) -> io::Result<Digest> {
         let first = self.memory(program)?;
         let own = first.digest.clone();
         let mut libraries: BTreeMap<String, Option<Digest>> = BTreeMap::new();

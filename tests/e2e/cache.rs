@@ -204,7 +204,8 @@ fn every_change_makes_the_image_anew_and_is_named() {
     let packed = pack(&relink.bench, &[NVIDIA.image(&code)], "other.bin");
     relink.object = embed(&relink.bench, &packed, &[], "other.o");
     let said = relink.explained(&[]);
-    assert!(said.contains("last time: bitcode 1"), "{said}");
+    let named = format!("last time: bitcode 1 ('{}')", relink.object.display());
+    assert!(said.contains(&named), "{said}");
     assert_eq!(relink.runs(), 1);
     relink.object = old;
     relink.link(&[]).succeeds_silently();

@@ -6,7 +6,7 @@ use crate::cache::{Digest, Key, Programs};
 use crate::options::{DeviceOptions, Emit};
 use crate::process::Tool;
 use crate::target::{Device, Target};
-use crate::toolchain::NotFound;
+use crate::toolchain::{NotFound, Toolchain};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -57,18 +57,24 @@ pub(super) fn key(
     programs: &Programs,
 ) -> Result<Key, NoKey> {
     let mut key = Key::default();
-    key.add("offlink", own_digest(programs)?.as_str());
+    // offlink's own code decides too.
+    let own = programs.of("offlink", || digest(programs, Path::new("/proc/self/exe")))?;
+    key.add("offlink", own.as_str());
     key.add("stage", format!("{stage:?}"));
     key.add("target", format!("{} {}", target.triple(), target.arch()));
     add_options(&mut key, link, context)?;
     if !link.bitcode.is_empty() {
-        let llvm = context.setting.llvm_by_name().ok_or(NoKey::NoLlvm)?;
-        key.add("libLLVM", digest(programs, llvm)?.as_str());
+        let llvm = programs.of("libLLVM", || {
+            let path = context.setting.llvm_by_name().ok_or(NoKey::NoLlvm)?;
+            digest(programs, path)
+        })?;
+        key.add("libLLVM", llvm.as_str());
         add_libraries(&mut key, target, context, programs)?;
     }
     if stage == Stage::Image {
-        for tool in tools(target, link, context)? {
-            key.add(tool.name, digest(programs, &tool.path)?.as_str());
+        for (name, find) in tools(target, link) {
+            let tool = programs.of(name, || digest(programs, &find(context.toolchain)?.path))?;
+            key.add(name, tool.as_str());
         }
     }
     for (form, inputs) in [
@@ -77,18 +83,12 @@ pub(super) fn key(
         ("object", &link.objects),
     ] {
         for (number, input) in inputs.iter().enumerate() {
-            key.add(
-                format!("{form} {}", number + 1),
-                Digest::of(&input.data).as_str(),
-            );
+            let name = format!("{form} {}", number + 1);
+            let digest = Digest::of(&input.data);
+            key.add_found(name, digest.as_str(), input.source.as_str());
         }
     }
     Ok(key)
-}
-
-/// offlink's own code decides too.
-fn own_digest(programs: &Programs) -> Result<Digest, NoKey> {
-    digest(programs, Path::new("/proc/self/exe"))
 }
 
 fn digest(programs: &Programs, path: &Path) -> Result<Digest, NoKey> {
@@ -133,19 +133,26 @@ fn add_libraries(
     context: &Context<'_>,
     programs: &Programs,
 ) -> Result<(), NoKey> {
-    let libraries = context.toolchain.device_libraries();
-    let (name, files) = match target.device() {
-        Device::Nvptx(_) => ("libdevice", libraries.libdevice().into_iter().collect()),
-        Device::Amdgcn(_) => (
-            "ROCm's device libraries",
-            libraries
-                .rocm()
-                .map_or_else(|_| Vec::new(), |dir| bitcode_in(&dir)),
-        ),
+    let libraries = || context.toolchain.device_libraries();
+    let (name, find): (_, &dyn Fn() -> Vec<PathBuf>) = match target.device() {
+        Device::Nvptx(_) => ("libdevice", &|| {
+            libraries().libdevice().into_iter().collect()
+        }),
+        Device::Amdgcn(_) => ("ROCm's device libraries", &|| {
+            let dir = libraries().rocm();
+            dir.map_or_else(|_| Vec::new(), |dir| bitcode_in(&dir))
+        }),
         Device::X86_64(_) | Device::SpirV => return Ok(()),
     };
+    let digest = programs.of(name, || digest_of_files(programs, &find()))?;
+    key.add(name, digest.as_str());
+    Ok(())
+}
+
+/// The digest of these files with their names.
+fn digest_of_files(programs: &Programs, files: &[PathBuf]) -> Result<Digest, NoKey> {
     let mut texts = Vec::new();
-    for file in &files {
+    for file in files {
         let digest = programs.file_digest(file).map_err(|source| NoKey::Read {
             path: file.clone(),
             source,
@@ -153,9 +160,7 @@ fn add_libraries(
         texts.push(file.file_name().unwrap_or_default().as_bytes().to_owned());
         texts.push(digest.as_str().into());
     }
-    let texts = texts.iter().map(Vec::as_slice);
-    key.add(name, Digest::of_list(texts).as_str());
-    Ok(())
+    Ok(Digest::of_list(texts.iter().map(Vec::as_slice)))
 }
 
 fn bitcode_in(dir: &Path) -> Vec<PathBuf> {
@@ -169,29 +174,29 @@ fn bitcode_in(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
+type FindTool = fn(&Toolchain) -> Result<Tool, NotFound>;
+
 /// The tools that make the image of what LLVM gives and the other inputs.
-fn tools(target: &Target, link: &DeviceLink, context: &Context<'_>) -> Result<Vec<Tool>, NotFound> {
-    if link.options.emit == Emit::Bitcode {
-        return Ok(Vec::new());
-    }
-    let toolchain = context.toolchain;
-    let mut tools = Vec::new();
-    match target.device() {
-        Device::Nvptx(_) if link.options.emit == Emit::Image => {
+fn tools(target: &Target, link: &DeviceLink) -> Vec<(&'static str, FindTool)> {
+    let mut tools: Vec<(_, FindTool)> = Vec::new();
+    match (target.device(), link.options.emit) {
+        (_, Emit::Bitcode) | (Device::Nvptx(_), Emit::Ptx) | (Device::X86_64(_), _) => {}
+        (Device::Nvptx(_), Emit::Image) => {
             if !link.bitcode.is_empty() || !link.ptx.is_empty() {
-                tools.push(toolchain.ptxas()?);
+                tools.push(("ptxas", Toolchain::ptxas));
             }
             if nvptx::is_joined(link) {
-                tools.push(toolchain.nvlink()?);
+                tools.push(("nvlink", Toolchain::nvlink));
             }
         }
-        Device::Amdgcn(_) => tools.push(toolchain.lld()?),
-        Device::SpirV if link.bitcode.len().min(1) + link.objects.len() > 1 => {
-            tools.push(toolchain.spirv_link()?);
+        (Device::Amdgcn(_), _) => tools.push(("lld", Toolchain::lld)),
+        (Device::SpirV, _) => {
+            if link.bitcode.len().min(1) + link.objects.len() > 1 {
+                tools.push(("spirv-link", Toolchain::spirv_link));
+            }
         }
-        Device::Nvptx(_) | Device::SpirV | Device::X86_64(_) => {}
     }
-    Ok(tools)
+    tools
 }
 
 /// Options and passes of LLVM that print, write or read something say so by their
