@@ -23,12 +23,13 @@ mod options;
 mod output_file;
 mod pipeline;
 mod process;
+mod progress;
 mod report;
 mod request;
 mod response_file;
 mod spirv_runtime;
 mod target;
-mod time_trace;
+mod timing;
 mod toolchain;
 mod wrapper_request;
 
@@ -42,6 +43,7 @@ use std::process::ExitCode;
 /// `arguments` starts with the program's name, which may be a peer's: under
 /// the name `clang-linker-wrapper` offlink takes that program's line.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    timing::start();
     report::panics_as_internal_errors();
     let command = match cli::parse(arguments.into_iter().collect()) {
         Ok(command) => command,

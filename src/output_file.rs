@@ -1,7 +1,8 @@
 //! Output files appear whole or not at all.
 
+use crate::mapped_file;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -20,7 +21,7 @@ pub struct OutputError {
 /// What `fill` returned, or an [`OutputError`].
 pub fn write<E: From<OutputError>>(
     path: &Path,
-    fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), E>,
+    fill: impl FnOnce(&mut BufWriter<NewFile<'_>>) -> Result<(), E>,
 ) -> Result<(), E> {
     let failed = |source| OutputError {
         path: path.into(),
@@ -36,12 +37,35 @@ pub fn write<E: From<OutputError>>(
         .permissions(permissions())
         .tempfile_in(dir)
         .map_err(failed)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
+    let mut out = BufWriter::with_capacity(mapped_file::LARGE, NewFile(file.as_file()));
     fill(&mut out)?;
     out.flush().map_err(failed)?;
     drop(out);
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+/// The file that is being written. What comes from a mapped file is copied from
+/// that file by the system, so that an image's size does not show in this
+/// process's memory, and shares its blocks where the file system can do that.
+#[derive(Debug)]
+pub struct NewFile<'a>(&'a File);
+
+impl Write for NewFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() >= mapped_file::LARGE
+            && let Some(file) = mapped_file::file_of(bytes)
+        {
+            let copied = io::copy(&mut file.take(bytes.len() as u64), &mut self.0)?;
+            // No more than the length of a slice.
+            return Ok(copied as usize);
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Writes `contents` as [`write()`] does.

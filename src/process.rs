@@ -1,9 +1,13 @@
 //! Running the tools that a link needs: ptxas, nvlink, lld.
 
+use crate::timing;
 use std::ffi::OsString;
+use std::io::{self, Read};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Instant;
 use thiserror::Error;
+use wait4::{ResUse, Wait4};
 
 /// A tool that was found, and how to call it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,28 +65,84 @@ impl Tool {
     /// # Errors
     /// [`ToolError`] when it can't be started or does not exit with 0.
     pub fn run(&self, arguments: &[OsString], purpose: &str) -> Result<String, ToolError> {
-        let output = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        command
             .args(arguments)
             .env("LC_ALL", "C")
             .stdin(Stdio::null())
-            .output()
-            .map_err(|source| ToolError::Start {
-                name: self.name,
-                path: self.path.clone(),
-                source,
-            })?;
-        let mut stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        stderr.push_str(&String::from_utf8_lossy(&output.stdout));
-        if output.status.success() {
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut printed = Printed::default();
+        let status = run(&mut command, self.name, Some(purpose), |child| {
+            printed = Printed::of(child)?;
+            Ok(())
+        })
+        .map_err(|source| ToolError::Start {
+            name: self.name,
+            path: self.path.clone(),
+            source,
+        })?;
+        let mut stderr = String::from_utf8_lossy(&printed.stderr).into_owned();
+        stderr.push_str(&String::from_utf8_lossy(&printed.stdout));
+        if status.success() {
             return Ok(stderr);
         }
         Err(ToolError::Failed {
             name: self.name,
             purpose: purpose.into(),
-            status: output.status,
+            status,
             stderr,
         })
     }
+}
+
+/// Runs a program and waits for its end, so that its times and its memory are
+/// known; `watch` sees it while it runs. `job` is the target of the device link that it is for.
+///
+/// # Errors
+/// Those of the system: it can't be started or waited for, or `watch` failed.
+pub fn run(
+    command: &mut Command,
+    name: &'static str,
+    job: Option<&str>,
+    watch: impl FnOnce(&mut Child) -> io::Result<()>,
+) -> io::Result<ExitStatus> {
+    let began = Instant::now();
+    let mut child = command.spawn()?;
+    let watched = watch(&mut child);
+    let ResUse { status, rusage } = child.wait4()?;
+    timing::tool(job, name, began, &rusage);
+    watched?;
+    Ok(status)
+}
+
+/// What a tool wrote into its pipes.
+#[derive(Default)]
+struct Printed {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Printed {
+    /// Reads both pipes to their ends at the same time, since a tool that finds one
+    /// of them full waits.
+    fn of(child: &mut Child) -> io::Result<Self> {
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| read(stderr));
+            let stdout = read(stdout)?;
+            let stderr = other.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
+            Ok(Self { stdout, stderr })
+        })
+    }
+}
+
+fn read(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 fn ended(status: &std::process::ExitStatus) -> String {

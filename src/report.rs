@@ -1,6 +1,6 @@
 //! What the user sees of a failure.
 
-use crate::Error;
+use crate::{Error, progress};
 use std::process::ExitCode;
 
 /// Prints one line on stderr, and with `verbose` the details below it; returns
@@ -38,18 +38,18 @@ pub fn panics_as_internal_errors() {
 
 /// Prints on stderr what the user should know although all was done as asked.
 pub fn warning(message: &str) {
-    eprintln!("offlink: warning: {}", one_line(message));
+    progress::aside(|| eprintln!("offlink: warning: {}", one_line(message)));
 }
 
 /// Prints a remark on stderr, for those who asked for details.
 pub fn note(message: &str) {
-    eprintln!("offlink: note: {}", one_line(message));
+    progress::aside(|| eprintln!("offlink: note: {}", one_line(message)));
 }
 
 /// Prints lines on stderr as they are: what clang-linker-wrapper's options ask
 /// to see, where that program prints it.
 pub fn raw(lines: &str) {
-    eprint!("{lines}");
+    progress::aside(|| eprint!("{lines}"));
 }
 
 /// Prints a text that the user asked for on stdout.

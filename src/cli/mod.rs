@@ -15,7 +15,7 @@ mod verbs;
 use crate::image_argument::NoTriple;
 use crate::options::{OptionError, Options};
 use crate::request::Request;
-use crate::{Error, pipeline, response_file};
+use crate::{Error, pipeline, response_file, timing};
 use personalities::peers::llvm_bitcode_linker;
 use personalities::{cc, clang_linker_wrapper, guess, ld, lld_link, peers};
 use std::ffi::{OsStr, OsString};
@@ -220,7 +220,11 @@ impl Command {
     /// Whatever went wrong; [`Error::exit_code`] says how to end.
     pub fn run(self) -> Result<ExitCode, Error> {
         match self {
-            Self::Link(request) => pipeline::link(&request),
+            Self::Link(request) => {
+                let outcome = pipeline::link(&request);
+                timing::report(&request.options, request.wrapper.time_trace.as_ref())?;
+                outcome
+            }
             Self::Verb(verb) => verb.run(),
             Self::Peer(peer) => Ok(peer.run()),
             Self::Print(text) => {

@@ -55,6 +55,10 @@ pub struct Options {
     pub save_temps: Option<PathBuf>,
     /// Print the steps instead of running them.
     pub dry_run: bool,
+    /// Tell how long what took.
+    pub time: bool,
+    /// The same for Chrome's trace viewer, in this file.
+    pub time_trace: Option<PathBuf>,
     /// Show details of errors.
     pub verbose: bool,
 }

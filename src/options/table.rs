@@ -255,6 +255,23 @@ pub(super) const TABLE: &[OwnOption] = &[
         },
     },
     OwnOption {
+        name: "time",
+        hint: None,
+        variable: None,
+        help: "print how long each phase and each device link took, their CPU time and memory",
+        apply: |options, _| {
+            options.time = true;
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "time-trace",
+        hint: Some("FILE"),
+        variable: None,
+        help: "write the same there, for Chrome's trace viewer (chrome://tracing)",
+        apply: |options, value| path(&mut options.time_trace, value),
+    },
+    OwnOption {
         name: "verbose",
         hint: None,
         variable: None,

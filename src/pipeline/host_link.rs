@@ -5,7 +5,7 @@ use super::mach_o_copies::Copies;
 use super::work_dir::WorkDir;
 use crate::output_file::{self, OutputError};
 use crate::request::{Request, Style};
-use crate::response_file;
+use crate::{process, response_file};
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -86,13 +86,13 @@ pub fn run(
         reference.push(file);
         arguments.push(reference);
     }
-    Command::new(linker)
-        .args(arguments)
-        .status()
-        .map_err(|source| HostLinkError::Start {
+    let mut command = Command::new(linker);
+    process::run(command.args(arguments), "host linker", None, |_| Ok(())).map_err(|source| {
+        HostLinkError::Start {
             path: linker.into(),
             source,
-        })
+        }
+    })
 }
 
 /// What the host linker's line is made of.

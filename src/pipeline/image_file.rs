@@ -11,7 +11,7 @@ use crate::options::Options;
 use crate::request::Style;
 use crate::target::Target;
 use crate::toolchain::Toolchain;
-use crate::{Error, output_file};
+use crate::{Error, output_file, timing};
 use offlink_bundle::offload_binary::OffloadKind;
 use std::path::Path;
 
@@ -50,11 +50,11 @@ pub fn link(
     let toolchain = Toolchain::new(&options.device.tools, &[]);
     let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
     let setting = Setting::new(&jobs, &toolchain, options, Style::Cc, &work_dir, output);
-    let images = device::link_all(&setting)?;
-    match images.as_slice() {
+    let images = timing::phase("device links", || device::link_all(&setting))?;
+    timing::phase("write", || match images.as_slice() {
         [image] => Ok(output_file::write_bytes(output, &image.data)?),
         images => write_all(images, options, output),
-    }
+    })
 }
 
 fn write_all(images: &[DeviceImage], options: &Options, output: &Path) -> Result<(), Error> {

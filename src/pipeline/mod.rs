@@ -30,7 +30,7 @@ pub mod wrapped_module;
 
 use crate::Error;
 use crate::request::{OutputKind, Request};
-use crate::time_trace::TimeTrace;
+use crate::timing;
 use crate::toolchain::Toolchain;
 use host::Host;
 use host_link::Line;
@@ -51,18 +51,9 @@ use work_dir::WorkDir;
 /// # Errors
 /// [`Error`] when a phase fails; the output does not exist then.
 pub fn link(request: &Request) -> Result<ExitCode, Error> {
-    let mut trace = TimeTrace::start();
-    let outcome = link_in_phases(request, &mut trace);
-    if let Some(wanted) = &request.wrapper.time_trace {
-        trace.write(wanted)?;
-    }
-    outcome
-}
-
-fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, Error> {
     let toolchain = Toolchain::new(&request.options.device.tools, &request.arguments);
     if request.line.output_kind == OutputKind::NotALink {
-        return pass_through(request, &toolchain, trace);
+        return pass_through(request, &toolchain);
     }
     if let Some(link) = device_target::amdgcn::of(request)? {
         link.run()?;
@@ -70,15 +61,15 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     }
     let wrapper = &request.wrapper;
     let host = Host::of(request);
-    let scanned = trace.phase("scan", || {
+    let scanned = timing::phase("scan", || {
         scan::scan(&request.line, &request.options, &host)
     })?;
     let is_for_devices = wrapper.is_device_only() || !wrapper.overrides.is_empty();
     if !scanned.concerns_devices() && !is_for_devices {
-        return pass_through(request, &toolchain, trace);
+        return pass_through(request, &toolchain);
     }
     host.check(&scanned)?;
-    let mut selected = trace.phase("select", || select::select(&scanned, request, &host))?;
+    let mut selected = timing::phase("select", || select::select(&scanned, request, &host))?;
     if !is_for_devices {
         verify::has_device_code(&selected)?;
         openmp_runtime::check(&scanned, &selected.entries)?;
@@ -103,7 +94,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         transcript.rest_of_dry_run(&scanned, &host, &selected.entries)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let images = trace.phase("device links", || {
+    let images = timing::phase("device links", || {
         let output = &request.line.output;
         let (options, style) = (&request.options, request.style);
         let setting =
@@ -115,7 +106,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
     }
     transcript.images(&images)?;
     if wrapper.is_device_only() {
-        trace.phase("write", || device_product::write(&images, request))?;
+        timing::phase("write", || device_product::write(&images, request))?;
         return Ok(ExitCode::SUCCESS);
     }
     let output = Output {
@@ -126,7 +117,7 @@ fn link_in_phases(request: &Request, trace: &mut TimeTrace) -> Result<ExitCode, 
         work_dir: &work_dir,
         transcript: &transcript,
     };
-    output.make(&images, &selected.entries, trace)
+    output.make(&images, &selected.entries)
 }
 
 /// What making the output takes besides images and entries.
@@ -146,7 +137,6 @@ impl Output<'_> {
         &self,
         images: &[device::DeviceImage],
         entries: &select::Entries,
-        trace: &mut TimeTrace,
     ) -> Result<ExitCode, Error> {
         let request = self.request;
         let registrar = Registrar {
@@ -156,7 +146,7 @@ impl Output<'_> {
             spirv_runtime: request.options.spirv_runtime,
             work_dir: self.work_dir,
         };
-        let objects = trace.phase("register", || {
+        let objects = timing::phase("register", || {
             registrar.write(
                 images,
                 entries,
@@ -184,13 +174,13 @@ impl Output<'_> {
             runtime: &runtime,
         });
         self.transcript.host_link(&host_linker, &line);
-        let status = trace.phase("host link", || {
+        let status = timing::phase("host link", || {
             host_link::run(&host_linker, request.style, line, self.work_dir)
         })?;
         if !status.success() {
             return Ok(host_link::exit_code(status));
         }
-        let finished = trace.phase("verify", || finish(request, entries, images, &objects));
+        let finished = timing::phase("verify", || finish(request, entries, images, &objects));
         if let Err(error) = finished {
             // An output that can't work must not be taken for one that can.
             let _ = std::fs::remove_file(&request.line.output);
@@ -202,11 +192,7 @@ impl Output<'_> {
 
 /// Hands the line to the host linker as it came; returns only if it is not to be
 /// run or can't be.
-fn pass_through(
-    request: &Request,
-    toolchain: &Toolchain,
-    trace: &TimeTrace,
-) -> Result<ExitCode, Error> {
+fn pass_through(request: &Request, toolchain: &Toolchain) -> Result<ExitCode, Error> {
     let host_linker = toolchain.host_linker(request.style)?;
     let wrapper = &request.wrapper;
     if wrapper.dry_run || wrapper.verbose {
@@ -216,9 +202,7 @@ fn pass_through(
     if wrapper.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(wanted) = &wrapper.time_trace {
-        trace.write(wanted)?;
-    }
+    timing::report(&request.options, wrapper.time_trace.as_ref())?;
     Err(host_link::exec(&host_linker, request).into())
 }
 

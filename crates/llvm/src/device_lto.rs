@@ -18,6 +18,7 @@ use crate::fault::Fault;
 use crate::libraries::{FindLibraries, Wants};
 use crate::library::Library;
 use crate::options::{Compiled, Module, Options};
+use crate::steps::Steps;
 use crate::worker::{self, Stopped};
 use crate::{attributes, kernels, libraries, machine, math, retain, undefined};
 
@@ -108,6 +109,7 @@ fn link_and_emit(
     options: &Options,
     declared_ptx: &AtomicU32,
 ) -> Result<Compiled, Error> {
+    let mut steps = Steps::begin();
     let diagnostics = Diagnostics::default();
     let context = Context::create();
     // SAFETY: the collector was made before the context, so it is dropped after it, and nothing moves it.
@@ -146,8 +148,11 @@ fn link_and_emit(
     attributes::retarget(&image, options);
     math::call_libraries(&image, options);
     session.link_libraries(&context, &machine, &image, find)?;
-    session.finish(&machine, &image).map(|compiled| Compiled {
+    steps.end("LLVM link");
+    let compiled = session.finish(&machine, &image, &mut steps)?;
+    Ok(Compiled {
         declared_ptx: some_ptx(declared_ptx),
+        steps: steps.done(),
         ..compiled
     })
 }
@@ -273,7 +278,12 @@ impl Session<'_> {
         }
     }
 
-    fn finish(&self, machine: &TargetMachine, image: &LinkedModule<'_>) -> Result<Compiled, Error> {
+    fn finish(
+        &self,
+        machine: &TargetMachine,
+        image: &LinkedModule<'_>,
+        steps: &mut Steps,
+    ) -> Result<Compiled, Error> {
         let options = self.options;
         let mut kernels: Vec<String> = Vec::new();
         if kernels::has_kernels(&options.triple) {
@@ -285,6 +295,7 @@ impl Session<'_> {
             kernels.sort();
         }
         machine::optimise(machine, image, options).map_err(|message| self.failed(message))?;
+        steps.end("optimise");
         let undefined = undefined::undefined(image, &options.triple);
         let mut defined: Vec<String> = retain::visible(image)
             .map(|global| undefined::text(global.name()))
@@ -292,6 +303,7 @@ impl Session<'_> {
         defined.sort();
         let code =
             machine::emit(machine, image, options).map_err(|message| self.failed(message))?;
+        steps.end("emit");
         let messages = self.diagnostics.take_errors();
         if !messages.is_empty() {
             return Err(Error::Diagnostic {
@@ -306,6 +318,7 @@ impl Session<'_> {
             undefined,
             warnings: self.diagnostics.take_warnings(),
             declared_ptx: None,
+            steps: Vec::new(),
         })
     }
 }

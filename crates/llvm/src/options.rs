@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::steps::Step;
 use crate::undefined::Undefined;
 
 /// A bitcode module to be linked.
@@ -94,4 +95,6 @@ pub struct Compiled {
     /// The highest PTX version that a function of the modules asked for (its `+ptx78` is 78 here). The
     /// compile ignored it: for NVPTX [`Options::features`] decides.
     pub declared_ptx: Option<u32>,
+    /// What the compile took, step by step.
+    pub steps: Vec<Step>,
 }

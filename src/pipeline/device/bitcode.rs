@@ -6,6 +6,7 @@ use super::remarks::Remark;
 use super::{Context, DeviceError, ImageSymbols, Linked};
 use crate::pipeline::symbols;
 use crate::target::{Device, Target};
+use crate::timing;
 use offlink_llvm::{Compiled, Emit, Keep, Module, OptLevel, Options};
 
 /// What LLVM is to make the code for.
@@ -74,6 +75,7 @@ pub(super) fn compile(
                 source: Box::new(error),
             }
         })?;
+    timing::llvm_steps(&target.to_string(), &compiled.steps);
     for warning in &compiled.warnings {
         let text = format!("{target}: {warning}");
         context.remarks.add(Remark::Detail(text));

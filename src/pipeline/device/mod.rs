@@ -19,8 +19,10 @@ use super::work_dir::WorkDir;
 use crate::device_input::DeviceInput;
 use crate::options::Options;
 use crate::output_file;
+use crate::progress::Progress;
 use crate::request::Style;
 use crate::target::{Device, Target};
+use crate::timing;
 use crate::toolchain::Toolchain;
 use bytes::Bytes;
 use cached::ImageCache;
@@ -185,8 +187,12 @@ impl<'a> Setting<'a> {
 /// # Errors
 /// The [`DeviceError`] of the first job, in their order, that fails.
 pub fn link_all(setting: &Setting<'_>) -> Result<Vec<DeviceImage>, DeviceError> {
+    let progress = Progress::start(setting.jobs.len());
     let images = offlink_jobs::map(setting.jobs, setting.options.jobs, |position, job| {
-        run_job(job, position, setting)
+        let target = job.target.to_string();
+        progress.during(&target, || {
+            timing::job(&target, || run_job(job, position, setting))
+        })
     })?;
     if let Some(cache) = &setting.cache {
         cache.tidy();
