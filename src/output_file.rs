@@ -2,7 +2,7 @@
 
 use crate::mapped_file;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -45,20 +45,18 @@ pub fn write<E: From<OutputError>>(
     Ok(())
 }
 
-/// The file that is being written. What comes from a mapped file is copied from
-/// that file by the system, so that an image's size does not show in this
-/// process's memory, and shares its blocks where the file system can do that.
+/// The file that is being written. What comes from a mapped file is read from
+/// that file, so that an image's size does not show in this process's memory.
 #[derive(Debug)]
 pub struct NewFile<'a>(&'a File);
 
 impl Write for NewFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if bytes.len() >= mapped_file::LARGE
-            && let Some(file) = mapped_file::file_of(bytes)
+            && let Some(source) = mapped_file::file_of(bytes)
         {
-            let copied = io::copy(&mut file.take(bytes.len() as u64), &mut self.0)?;
-            // No more than the length of a slice.
-            return Ok(copied as usize);
+            copy(source, self.0, bytes.len())?;
+            return Ok(bytes.len());
         }
         self.0.write(bytes)
     }
@@ -66,6 +64,38 @@ impl Write for NewFile<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
+}
+
+/// Copies the next `size` bytes of `source` to where `target` stands.
+///
+/// Whole blocks are left to the system, which shares them where the file system
+/// can. Between blocks that overlap it copies by pages, in pieces, and takes 1.4
+/// times as long as large reads and writes do (Linux 6.18, ext4).
+fn copy(mut source: File, mut target: &File, size: usize) -> io::Result<()> {
+    const BLOCK: u64 = 4096;
+    const STEP: usize = 256 << 10;
+    let mut at = target.stream_position()?;
+    if at % BLOCK == source.stream_position()? % BLOCK {
+        let copied = io::copy(&mut source.take(size as u64), &mut target)?;
+        return if copied == size as u64 {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        };
+    }
+    let mut buffer = vec![0; STEP];
+    let mut left = size;
+    while left > 0 {
+        // Writes end on multiples of their size, so that none but the first and
+        // the last touches part of a block.
+        let until_aligned = STEP - at as usize % STEP;
+        let piece = &mut buffer[..until_aligned.min(left)];
+        source.read_exact(piece)?;
+        target.write_all(piece)?;
+        at += piece.len() as u64;
+        left -= piece.len();
+    }
+    Ok(())
 }
 
 /// Writes `contents` as [`write()`] does.
@@ -89,6 +119,48 @@ fn permissions() -> std::fs::Permissions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_mapped_is_copied_from_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let (input, output) = (dir.path().join("in"), dir.path().join("out"));
+        let contents: Vec<u8> = (0..3_000_000_u32).map(|n| (n / 7) as u8).collect();
+        std::fs::write(&input, &contents).unwrap();
+        let map = mapped_file::map(&input).unwrap();
+        // Blocks that overlap, and blocks that are the same.
+        for (start, size) in [(5, 2_500_001), (16, 2_900_000)] {
+            let image = &map[start..start + size];
+            write(&output, |out| -> Result<(), OutputError> {
+                out.write_all(b"0123456789abcdef").unwrap();
+                out.write_all(image).unwrap();
+                out.write_all(b"end").unwrap();
+                Ok(())
+            })
+            .unwrap();
+            let written = std::fs::read(&output).unwrap();
+            let expected = [b"0123456789abcdef", image, b"end"].concat();
+            assert!(written == expected, "{size} bytes from {start}");
+        }
+        // The rest of a file that was cut is an error and not zeros.
+        File::options()
+            .write(true)
+            .open(&input)
+            .unwrap()
+            .set_len(2_000_000)
+            .unwrap();
+        for start in [5, 16] {
+            let result = write(&output, |out| {
+                let cut = out
+                    .write_all(b"0123456789abcdef")
+                    .and_then(|()| out.write_all(&map[start..]));
+                cut.map_err(|source| OutputError {
+                    path: input.clone(),
+                    source,
+                })
+            });
+            assert!(result.is_err());
+        }
+    }
 
     #[test]
     fn a_failure_leaves_the_old_file_and_no_other() {

@@ -131,7 +131,9 @@ impl Printed {
         std::thread::scope(|scope| {
             let other = scope.spawn(|| read(stderr));
             let stdout = read(stdout)?;
-            let stderr = other.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
+            let stderr = other
+                .join()
+                .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
             Ok(Self { stdout, stderr })
         })
     }

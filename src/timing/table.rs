@@ -29,7 +29,14 @@ pub(super) fn text(spans: &[Span], all: Duration, peak_memory: Option<u64>) -> S
             name: format!("  {}", job.job.as_deref().unwrap_or_default()),
             wall: milliseconds(job.wall),
             cpu: milliseconds(steps.iter().filter_map(|step| step.cpu).sum()),
-            memory: memory(steps.iter().copied().chain([job]).filter_map(|s| s.peak_memory).max()),
+            memory: memory(
+                steps
+                    .iter()
+                    .copied()
+                    .chain([job])
+                    .filter_map(|s| s.peak_memory)
+                    .max(),
+            ),
         });
         rows.extend(steps.into_iter().map(|step| Row::of(4, step)));
     }

@@ -83,7 +83,12 @@ mod tests {
         };
         assert_eq!(
             names(Duration::from_millis(21)),
-            expected(&[("ptxas", 2), ("device link", 2), ("device links", 1), ("link", 1)])
+            expected(&[
+                ("ptxas", 2),
+                ("device link", 2),
+                ("device links", 1),
+                ("link", 1)
+            ])
         );
         let all = names(Duration::ZERO);
         assert_eq!(all[0], ("scan".into(), 1));

@@ -27,6 +27,7 @@ mod host_bitcode;
 mod input_forms;
 mod inspect;
 mod jobserver;
+mod large_images;
 mod library_names;
 mod llvm_choice;
 mod macos_hosts;
