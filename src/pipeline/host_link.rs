@@ -87,7 +87,7 @@ pub fn run(
         arguments.push(reference);
     }
     let mut command = Command::new(linker);
-    process::run(command.args(arguments), "host linker", None, |_| Ok(())).map_err(|source| {
+    process::run(command.args(arguments), "host link", None, |_| Ok(())).map_err(|source| {
         HostLinkError::Start {
             path: linker.into(),
             source,

@@ -174,9 +174,7 @@ impl Output<'_> {
             runtime: &runtime,
         });
         self.transcript.host_link(&host_linker, &line);
-        let status = timing::phase("host link", || {
-            host_link::run(&host_linker, request.style, line, self.work_dir)
-        })?;
+        let status = host_link::run(&host_linker, request.style, line, self.work_dir)?;
         if !status.success() {
             return Ok(host_link::exit_code(status));
         }

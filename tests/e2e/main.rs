@@ -57,6 +57,7 @@ mod same_machine_code;
 mod single_steps;
 mod spirv;
 mod sycl;
+mod times;
 mod windows_hosts;
 mod workbench;
 mod wrapper_commands;

@@ -140,7 +140,9 @@ fn time_trace() {
     let trace = std::fs::read(bench.path("trace.json")).expect("a trace");
     let trace: serde_json::Value = serde_json::from_slice(&trace).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("events");
-    let names: Vec<&str> = events.iter().filter_map(|e| e["name"].as_str()).collect();
+    // The first track; the device links have others.
+    let phases_only = events.iter().filter(|e| e["ph"] == "X" && e["tid"] == 1);
+    let names: Vec<&str> = phases_only.filter_map(|e| e["name"].as_str()).collect();
     let phases = [
         "scan",
         "select",
