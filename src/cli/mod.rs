@@ -222,10 +222,13 @@ impl Command {
         match self {
             Self::Link(request) => {
                 let outcome = pipeline::link(&request);
-                timing::report(&request.options, request.wrapper.time_trace.as_ref())?;
-                outcome
+                let of_wrapper = request.wrapper.time_trace.as_ref();
+                timing::reported(outcome, &request.options, of_wrapper)
             }
-            Self::Verb(verb) => verb.run(),
+            Self::Verb(verb) => {
+                let options = verb.options().clone();
+                timing::reported(verb.run(), &options, None)
+            }
             Self::Peer(peer) => Ok(peer.run()),
             Self::Print(text) => {
                 crate::report::print(&text)?;

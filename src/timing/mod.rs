@@ -101,6 +101,19 @@ fn spans() -> MutexGuard<'static, Vec<Span>> {
     SPANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The `outcome` of the invocation, after its times were told.
+///
+/// # Errors
+/// That of `outcome`, else those of [`report`].
+pub fn reported<T>(
+    outcome: Result<T, Error>,
+    options: &Options,
+    of_wrapper: Option<&TimeTraceFile>,
+) -> Result<T, Error> {
+    let told = report(options, of_wrapper);
+    outcome.and_then(|outcome| told.map(|()| outcome))
+}
+
 /// Tells what the options want to know: on stderr, and in trace files, of which
 /// clang-linker-wrapper's options may ask for one, too.
 ///

@@ -13,7 +13,7 @@ pub(super) mod wrap;
 use super::{UsageError, own_options};
 use crate::Error;
 use crate::options::{DeviceOptions, Options};
-use crate::{response_file, timing};
+use crate::response_file;
 use clap::Parser;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -69,12 +69,16 @@ impl Verb {
         self.options.verbose
     }
 
+    /// The own options of its line.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
     /// Does it; returns how to end where nothing went wrong.
     ///
     /// # Errors
     /// Whatever went wrong.
     pub fn run(self) -> Result<ExitCode, Error> {
-        let options = self.options.clone();
         let done = match self.arguments {
             Arguments::Extract(extract) => extract.run(&self.options),
             Arguments::Link(link) => link.run(self.options),
@@ -85,7 +89,6 @@ impl Verb {
             Arguments::Doctor(doctor) => return doctor.run(&self.options),
             Arguments::Cache(cache) => return cache.run(&self.options),
         };
-        timing::report(&options, None)?;
         done.map(|()| ExitCode::SUCCESS)
     }
 }

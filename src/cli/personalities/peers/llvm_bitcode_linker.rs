@@ -1,10 +1,10 @@
 //! llvm-bitcode-linker: what rustc calls to link for nvptx64-nvidia-cuda. The
 //! options are those of rustc 1.97.
 
-use crate::Error;
 use crate::cli::UsageError;
 use crate::options::{Emit, Options};
 use crate::pipeline::device_target::{DeviceTargetLink, File};
+use crate::{Error, timing};
 use clap::Parser;
 use offlink_ptx::PtxVersion;
 use std::ffi::OsString;
@@ -68,7 +68,10 @@ pub fn is_line(arguments: &[OsString]) -> bool {
 pub fn run(arguments: Vec<OsString>, options: Options) -> Result<(), Error> {
     let words = std::iter::once(OsString::from(NAME)).chain(arguments);
     match Line::try_parse_from(words) {
-        Ok(line) => line.into_link(options).run(),
+        Ok(line) => {
+            let outcome = line.into_link(options.clone()).run();
+            timing::reported(outcome, &options, None)
+        }
         // Help and version are no errors; clap prints them and ends.
         Err(error) if !error.use_stderr() => error.exit(),
         Err(error) => Err(UsageError::from(error).into()),
