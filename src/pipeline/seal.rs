@@ -4,6 +4,7 @@
 use crate::mapped_file::{self, ReadError};
 use crate::output_file::{self, OutputError};
 use offlink_bundle::seal;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -31,11 +32,13 @@ pub enum SealError {
 /// # Errors
 /// [`SealError`]; the object is as it was then.
 pub fn in_place(path: &Path) -> Result<(), SealError> {
+    let failed = |source| SealError::Object {
+        object: path.into(),
+        source,
+    };
     let object = mapped_file::map(path)?;
-    output_file::write(path, |out| {
-        seal::seal(&object, out).map_err(|source| SealError::Object {
-            object: path.into(),
-            source,
-        })
-    })
+    // By reading: of a mapping all that was looked at stays in memory.
+    let id = File::open(path).and_then(|mut file| seal::id(&mut file));
+    let id = id.map_err(|error| failed(error.into()))?;
+    output_file::write(path, |out| seal::seal(&object, id, out).map_err(failed))
 }

@@ -69,8 +69,8 @@ pub fn llvm_steps(target: &str, steps: &[Step]) {
     }
 }
 
-/// Notes that a tool ran until now, for the device link of a target or for a
-/// phase.
+/// Notes that a tool ran until now, for the device link of a target or as a phase.
+/// Linux counts as a program's memory also that of its parent when it was started.
 pub fn tool(job: Option<&str>, name: &'static str, began: Instant, usage: &ResourceUsage) {
     let cpu = usage.utime + usage.stime;
     let peak = Some(usage.maxrss);

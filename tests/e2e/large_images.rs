@@ -71,6 +71,27 @@ fn bundles_and_objects() {
     }
 }
 
+/// The seal's name comes from all of the object, which nevertheless is nowhere
+/// in memory.
+#[test]
+fn sealed_objects() {
+    let bench = Workbench::new();
+    image(&bench);
+    for line in [
+        &["bundle", OF_HOST, "-o", "openmp.bin"][..],
+        &["wrap", "--relocatable", "openmp.bin", "-o", "object.o"],
+    ] {
+        bench.offlink().args(line).succeeds_silently();
+    }
+    bench
+        .command("ld")
+        .args(["-r", "object.o", "-o", "linked.o"])
+        .succeeds_silently();
+    let used = peak(&bench, &["seal", "linked.o"]);
+    assert!(used <= MEMORY, "{used} MiB");
+    holds_the_image(&bench.path("linked.o"), &bench.path("image"));
+}
+
 /// A whole link. The linker maps the object, so only offlink's own part counts.
 #[test]
 fn links() {

@@ -10,7 +10,7 @@
 //! llvm-objcopy), and so do those of older compilers' entries. The device code that has been linked is taken out.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use goblin::elf::header::ET_REL;
 use goblin::elf::section_header::{
@@ -47,7 +47,26 @@ pub enum Error {
     Io(#[from] io::Error),
 }
 
-/// Writes the relocatable object in `object`, sealed, to `out`.
+/// A number that tells an object from others: the low half of the MD5 hash of all
+/// that `object` reads. It is not kept in memory.
+///
+/// # Errors
+/// Those of `object`.
+pub fn id(object: &mut impl Read) -> io::Result<u64> {
+    let mut hash = Md5::new();
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match object.read(&mut buffer)? {
+            0 => break,
+            size => hash.update(&buffer[..size]),
+        }
+    }
+    let digest: [u8; 16] = hash.finalize().into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    Ok(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
+}
+
+/// Writes the relocatable object in `object`, sealed, to `out`; `id` is its [`id()`].
 ///
 /// Sections keep their indices and symbols theirs, so no relocation changes;
 /// what does not change is written from where it lies. The section of entries
@@ -56,12 +75,12 @@ pub enum Error {
 ///
 /// # Errors
 /// [`Error`]; part of the result may have been written by then.
-pub fn seal(object: &[u8], out: &mut impl Write) -> Result<(), Error> {
+pub fn seal(object: &[u8], id: u64, out: &mut impl Write) -> Result<(), Error> {
     let elf = Elf::parse(object)?;
     if elf.header.e_type != ET_REL || !elf.is_64_bit_little_endian() {
         return Err(Error::Kind);
     }
-    let suffix = format!("_{:x}", hash(object));
+    let suffix = format!("_{id:x}");
     let mut sealed = Sealed::of(&elf)?;
     sealed.remove_device_code(&elf)?;
     let mut has_entries = false;
@@ -83,13 +102,6 @@ pub fn seal(object: &[u8], out: &mut impl Write) -> Result<(), Error> {
     }
     sealed.write(object, out)?;
     Ok(())
-}
-
-/// The low half of the MD5 hash.
-fn hash(object: &[u8]) -> u64 {
-    let digest: [u8; 16] = Md5::digest(object).into();
-    let [a, b, c, d, e, f, g, h, ..] = digest;
-    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The object with what has changed so far.
@@ -274,7 +286,8 @@ mod tests {
 
     fn sealed(object: &[u8]) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
-        seal(object, &mut out).map(|()| out)
+        let id = id(&mut &*object).unwrap();
+        seal(object, id, &mut out).map(|()| out)
     }
 
     fn names(object: &[u8]) -> Vec<String> {
