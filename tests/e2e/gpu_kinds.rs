@@ -256,6 +256,21 @@ fn kinds_mix_in_one_program() {
     assert_eq!(count(&printed, "tgt_register_lib images=1"), 1, "{printed}");
     assert_eq!(count(&printed, "cudaRegisterFunction"), 8, "{printed}");
     assert_eq!(count(&printed, "hipRegisterFunction"), 1, "{printed}");
+
+    // All of them come out of the program again, whatever they are bundled in.
+    let mut extract = bench.offlink();
+    extract
+        .args(["extract", "-o", "images"])
+        .arg(bench.path(name(true)));
+    extract.succeeds_silently();
+    for image in [
+        "cuda-nvptx64-nvidia-cuda-sm_90/0000.cubin",
+        "hip-amdgcn-amd-amdhsa-gfx90a/0000.hsaco",
+        "openmp-x86_64-unknown-linux-gnu-generic/0000.so",
+    ] {
+        let image = bench.path("images").join(image);
+        assert!(image.is_file(), "no {}", image.display());
+    }
 }
 
 /// nvlink refuses what clang makes of a kernel that is only declared, unless

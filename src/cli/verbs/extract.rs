@@ -33,7 +33,13 @@ impl Extract {
         for file in &self.files {
             for item in scan::whole_file(file)? {
                 match item {
-                    Item::Object(object) => inputs.extend(object.device_inputs()?),
+                    Item::Object(object) => {
+                        inputs.extend(object.device_inputs()?);
+                        // An object's own images are none of a link's business.
+                        if object.is_linked() {
+                            inputs.extend(object.registered_images()?);
+                        }
+                    }
                     Item::Device(found) => inputs.extend(found),
                     Item::Archive(_) | Item::SharedLibrary(_) => {}
                 }

@@ -89,6 +89,13 @@ impl HostObject {
         Ok(images)
     }
 
+    /// Whether it is a program or a shared library of Linux or Windows, with which no
+    /// link goes on.
+    pub fn is_linked(&self) -> bool {
+        let is_elf = header(&self.data).is_some_and(|header| header.e_type != ET_REL);
+        is_elf || self.data.starts_with(b"MZ")
+    }
+
     /// Its offload entries.
     ///
     /// # Errors
