@@ -2,6 +2,7 @@
 
 import filecmp
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,16 @@ def program(cuda, archs, kernels, keep=lambda output: None):
         if found != wanted:
             sys.exit(f"bench: {output.name} is wrong: {difference(wanted, found)}")
         keep(output)
+    return check
+
+
+def program_with(cuda, archs, kernels):
+    """As `program`, but there may be more kernels."""
+    def check(output):
+        found = device_kernels(cuda, output)
+        if found.keys() != set(archs) or any(set(kernels) - names for names in found.values()):
+            sys.exit(f"bench: {output.name} is wrong: "
+                     f"{difference({arch: set(kernels) for arch in archs}, found)}")
     return check
 
 
@@ -51,15 +62,29 @@ def same_file(expected):
     return check
 
 
-def wraps(container):
-    """A check that an object registers the images of an offload binary, all bytes of it."""
+def wraps(image):
+    """A check that an object registers an image, all bytes of it, in an offload binary."""
     def check(output):
         sections = tool("readelf", "-SW", output)
         place = re.search(r" \.llvm\.offloading +\S+ +\S+ +(\S+) +(\S+) ", sections)
         if not place or "init_array" not in sections:
             sys.exit(f"bench: {output} registers nothing")
-        offset, size = (int(word, 16) for word in place.groups())
-        command = ["cmp", f"--ignore-initial={offset}:0", f"--bytes={size}", output, container]
-        if size != Path(container).stat().st_size or subprocess.run(command).returncode:
-            sys.exit(f"bench: {output} has other images than {container}")
+        start, size = image_in_offload_binary(output, int(place[1], 16))
+        command = ["cmp", f"--ignore-initial={start}:0", f"--bytes={size}", output, image]
+        if size != Path(image).stat().st_size or subprocess.run(command).returncode:
+            sys.exit(f"bench: {output} has other images than {image}")
     return check
+
+
+def image_in_offload_binary(path, start):
+    """Place and size of the first image of the offload binary at `start` (version 1,
+    little endian: its header leads to an entry, that to the image)."""
+    with open(path, "rb") as file:
+        file.seek(start)
+        magic, _, _, entry = struct.unpack("<4sIQQ", file.read(24))
+        if magic != b"\x10\xff\x10\xad":
+            sys.exit(f"bench: {path} has no offload binary where it should")
+        # Kinds and flags take eight bytes, the strings' place and number sixteen.
+        file.seek(start + entry + 24)
+        offset, size = struct.unpack("<QQ", file.read(16))
+    return start + offset, size

@@ -12,7 +12,7 @@ QUICK_SIZES = (1, 16)
 # LLVM's way needs more than ten times the size in memory.
 LARGEST_FOR_PEER = 256
 HAS_GOAL = (256, 1024)
-CHUNK = 4 << 20
+CHUNK = 1 << 16
 MOST_MEMORY = 48
 OURS = "offlink wrap"
 PEER = "llvm-offload-wrapper + llc"
@@ -34,9 +34,8 @@ def wrap(bench):
         container = work / "images.bin"
         tool("llvm-offload-binary-22", "-o", container,
              f"--image=file={work}/image,triple=nvptx64-nvidia-cuda,arch=sm_90,kind=openmp")
-        (work / "image").unlink()
         output = work / "wrapped.o"
-        check = verify.wraps(container)
+        check = verify.wraps(work / "image")
         peer = (f"llvm-offload-wrapper-22 --kind=openmp --triple=x86_64-unknown-linux-gnu"
                 f" -o {work}/module.bc {container} && "
                 f"llc-22 -filetype=obj -relocation-model=pic -o {output} {work}/module.bc")

@@ -5,10 +5,12 @@ kernel computes is drawn from the seed and its number."""
 
 import random
 
-KERNELS = 256
+KERNELS = 320
 KERNELS_OF_UNIT = 16
-STEPS = 24
+STEPS = 32
 OPERATIONS = (
+    "v[{a}] += v[{b}] % (v[{c}] | {odd}u);",
+    "v[{a}] ^= v[{b}] / (v[{c}] >> {turn} | 1);",
     "v[{a}] += turned(v[{b}] ^ {constant}u, {turn});",
     "v[{a}] ^= v[{b}] * {odd}u + step;",
     "v[{a}] -= TABLE[(v[{b}] + step) & 255] ^ v[{c}];",

@@ -2,7 +2,8 @@
 
 The members include no header of CUDA, so that thousands compile in minutes. The
 program launches kernels by the host functions that stand for them, which is what
-makes the host linker take their members."""
+makes the host linker take their members. It has a kernel of its own, as
+clang-linker-wrapper makes no image where all kernels are an archive's."""
 
 import random
 
@@ -17,6 +18,15 @@ extern "C" __attribute__((global)) void member_{number}(unsigned *data) {{
 """
 
 USER = """#include "check.h"
+extern "C" __global__ void user(unsigned *data) { data[0] = 1; }
+static Check check_user("user", [] {
+  unsigned result = 0, *device;
+  cudaMalloc(&device, sizeof result);
+  user<<<1, 1>>>(device);
+  cudaMemcpy(&result, device, sizeof result, cudaMemcpyDeviceToHost);
+  cudaFree(device);
+  return result == 1;
+});
 static bool right(void (*stub)(unsigned *), unsigned turns, unsigned factor) {
   unsigned expected = 1, result = 1, *device;
   for (unsigned i = 0; i < turns; i++)
@@ -57,4 +67,4 @@ def user(used, seed):
 
 
 def names(used):
-    return {f"member_{number}" for number in used}
+    return {"user", *(f"member_{number}" for number in used)}
