@@ -34,7 +34,7 @@ class Axis:
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self):
-        """Round values: powers of ten, with 2 and 5 times those where few would fit."""
+        """Powers of ten; with their multiples where fewer than four of those lie on the axis."""
         powers = range(math.floor(self.low / math.log(10)), math.ceil(self.high / math.log(10)) + 1)
         for steps in ((1,), (1, 3), (1, 2, 5), range(1, 10)):
             ticks = [step * 10.0**power for power in powers for step in steps]

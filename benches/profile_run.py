@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 from measure import run
 
@@ -12,16 +13,15 @@ LEAST = 0.01
 def profile(command, work):
     """[(phase or tool, seconds, how often)] of one more run, most time first.
 
-    Times of what runs at the same time are added up. Empty where offlink has
-    written no trace: a link without device code is the host linker's alone."""
+    Times of what runs at the same time are added up. Empty for what isn't a full link:
+    wrapping and links without device code have no phases."""
+    if Path(command.line[0]).name != "clang-linker-wrapper":
+        return []
     file = work / "trace.json"
-    file.unlink(missing_ok=True)
     command.output.unlink(missing_ok=True)
     command.prepare(0)
-    environment = (*command.environment, ("OFFLINK_TIME_TRACE", str(file)))
-    whole = run(dataclasses.replace(command, environment=environment), work / "log").wall
-    if not file.exists():
-        return []
+    line = (*command.line, f"--wrapper-time-trace={file}")
+    whole = run(dataclasses.replace(command, line=line), work / "log").wall
     events = [event for event in json.loads(file.read_text())["traceEvents"]
               if event["ph"] == "X"]
     names = {event["name"] for event in events}

@@ -23,14 +23,14 @@ class Again:
     def __init__(self, bench, name, objects, number, changed, kernels):
         self.work = bench.fresh(name)
         units = [self.work / f"unit-{index}.o" for index in range(len(objects))]
+        for source, unit in zip(objects, units):
+            shutil.copy(source, unit)
         self.output = self.work / "program"
         self.cache, self.filled = self.work / "cache", self.work / "filled"
         self.line = bench.cuda.ours(units, self.output)
         self.check = verify.program(bench.cuda.cuda, ARCHS, kernels, bench.gpu.keep(name))
         self.cached = Command(OURS, self.line, self.output, self.check, self.prepare,
                               (("OFFLINK_CACHE_DIR", str(self.cache)),))
-        for source, unit in zip(objects, units):
-            shutil.copy(source, unit)
         run(self.cached, self.work / "log")
         if self.cache.exists():
             self.cache.rename(self.filled)

@@ -50,4 +50,5 @@ def wrap(bench):
         comparisons.append(bench.compare(
             f"{size} MiB", commands, goals if size in HAS_GOAL or bench.quick else [], at=size))
         bench.fresh("wrap")
-    return Row("wrap", "Wrapping of images into a host object", comparisons, "size of the images, MiB")
+    return Row("wrap", "Wrapping of images into a host object", comparisons,
+               "size of the image, MiB")

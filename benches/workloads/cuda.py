@@ -80,10 +80,10 @@ class Cuda:
 
 def host_line(line):
     """The host linker's line within a wrapper's line."""
-    linker = next(word for word in line if word.startswith("--linker-path="))
+    words = [str(word) for word in line[1:]]
+    linker = next(word for word in words if word.startswith("--linker-path="))
     wrappers = ("--linker-path=", "--host-triple=", "--cuda-path=", "--device-compiler=")
-    return (linker.partition("=")[2],
-            *(word for word in line[1:] if not str(word).startswith(wrappers)))
+    return (linker.partition("=")[2], *(word for word in words if not word.startswith(wrappers)))
 
 
 def tool(*command):

@@ -5,7 +5,7 @@ kernel computes is drawn from the seed and its number."""
 
 import random
 
-KERNELS = 320
+KERNELS = 288
 KERNELS_OF_UNIT = 16
 STEPS = 32
 OPERATIONS = (
@@ -51,7 +51,8 @@ def shared_unit(seed):
     for name in ("long_mix", "long_fold"):
         constants = [draw.randrange(1 << 32) | 1 for _ in range(3)]
         functions += (
-            f"__host__ __device__ __attribute__((noinline)) unsigned {name}(unsigned a, unsigned b) {{\n"
+            f"__host__ __device__ __attribute__((noinline)) "
+            f"unsigned {name}(unsigned a, unsigned b) {{\n"
             "  for (int i = 0; i < 4; i++) {\n"
             f"    a = turned(a ^ b * {constants[0]}u, 13) + TABLE[(a + i) & 255];\n"
             f"    b = turned(b + a * {constants[1]}u, 7) ^ {constants[2]}u;\n"

@@ -8,7 +8,8 @@ clang-linker-wrapper makes no image where all kernels are an archive's."""
 import random
 
 MEMBER = """struct dim3 {{ unsigned x, y, z; }};
-extern "C" int cudaLaunchKernel(const void *, dim3, dim3, void **, unsigned long, struct CUstream_st *);
+extern "C" int cudaLaunchKernel(const void *, dim3, dim3, void **, unsigned long,
+                                struct CUstream_st *);
 extern "C" __attribute__((global)) void member_{number}(unsigned *data) {{
   unsigned value = data[0];
   for (unsigned i = 0; i < {turns}; i++)
