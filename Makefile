@@ -23,7 +23,7 @@ test: ## set up, check format and lints, run all tests and the demo
 	cargo test --workspace
 	scripts/demo
 
-bench: build ## measure offlink beside its peers: all, or QUICK=1, or ROWS="heavy wrap"
+bench: ## measure offlink beside its peers: all, or QUICK=1, or ROWS="heavy wrap"
 	@scripts/setup gpu
 	@benches/bench $(if $(QUICK),--quick) $(ROWS)
 	cargo bench -p offlink-bundle

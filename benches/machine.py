@@ -12,9 +12,9 @@ def commit(root):
         return subprocess.run(["git", "-C", root, *words], capture_output=True,
                               text=True, check=True).stdout.strip()
     changed = git("status", "--porcelain", "--", "src", "crates", "benches", "Cargo.lock")
-    # What the benchmarks themselves write changes nothing that is measured.
+    # Results, and words about them, change nothing that is measured.
     changed = [line for line in changed.splitlines()
-               if not re.search(r"benches/(RESULTS\.md|plots)", line)]
+               if not re.search(r"benches/(RESULTS\.md|bounds\.md|plots)", line)]
     return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
 
 

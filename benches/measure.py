@@ -144,7 +144,9 @@ def compare(commands, work, budget, most=30, least=3):
     def turn(number):
         order = commands if number % 2 == 0 else commands[::-1]
         for command in order:
-            command.output.unlink(missing_ok=True)
+            # Also the others': what isn't written to the disk yet would be during this run.
+            for other in commands:
+                other.output.unlink(missing_ok=True)
             command.prepare(number)
             sample = run(command, work / "log")
             check(command, checked)

@@ -31,7 +31,7 @@ from `benches/bounds.md`.
   the kernels of each architecture, which must be those of the sources, for offlink and
   for the peer alike; wrapped images are compared byte by byte; links without device
   code must give the file that the bare linker gives. The programs check their results
-  themselves on a GPU: the folder `gpu` beside the measurements has them.
+  themselves on a GPU: the folder `gpu` beside what is kept of a run has them.
 - clang-linker-wrapper gets the line that clang 22 gives to it, offlink the same. It
   uses one core by default; `--wrapper-jobs=2` is told apart. offlink uses all cores.
   Nothing is cached but where a row says so.
@@ -67,7 +67,7 @@ def row_as_text(row):
             lines.append(f"    {name:<40} {wall:>28} ms {cpu:>8} ms CPU {peak:>7} MiB")
         lines += [f"    {verdict.goal}: {verdict}; goal {number(verdict.limit)}"
                   for verdict in comparison.verdicts]
-        lines += [f"      {name}: {seconds * 1000:.0f} ms, {count} times"
+        lines += [f"      {name}: {seconds * 1000:.0f} ms, {count}×"
                   for name, seconds, count in comparison.profile]
     lines += [f"  {verdict.goal}: {verdict}; goal {number(verdict.limit)}"
               for verdict in row.verdicts]

@@ -1,6 +1,7 @@
 """Is a measured output right? Each check takes the output's path and exits if not."""
 
 import filecmp
+import json
 import re
 import struct
 import subprocess
@@ -10,33 +11,35 @@ from pathlib import Path
 from workloads.cuda import tool
 
 
-def program(cuda, archs, kernels, keep=lambda output: None):
-    """A check that a program has exactly these kernels for each architecture, as NVIDIA's
-    cuobjdump reads it. A good output is given to `keep`."""
+def program(bench, archs, kernels, keep=lambda output: None, more=False):
+    """A check that a program has these kernels for each architecture, as NVIDIA's cuobjdump
+    reads it, and an entry for each; no others, unless there may be `more`.
+
+    A good output is given to `keep`."""
     wanted = {arch: set(kernels) for arch in archs}
 
     def check(output):
-        found = device_kernels(cuda, output)
-        if found != wanted:
+        found = device_kernels(bench.cuda.cuda, output)
+        part = {arch: found.get(arch, set()) & wanted[arch] for arch in wanted}
+        if (part if more else found) != wanted:
             sys.exit(f"bench: {output.name} is wrong: {difference(wanted, found)}")
+        entries = {entry["name"] for entry in inspected(bench.offlink, output)["entries"]}
+        if not entries >= set(kernels):
+            sys.exit(f"bench: {output.name} has no entries for {set(kernels) - entries}")
         keep(output)
     return check
 
 
-def program_with(cuda, archs, kernels):
-    """As `program`, but there may be more kernels."""
-    def check(output):
-        found = device_kernels(cuda, output)
-        if found.keys() != set(archs) or any(set(kernels) - names for names in found.values()):
-            sys.exit(f"bench: {output.name} is wrong: "
-                     f"{difference({arch: set(kernels) for arch in archs}, found)}")
-    return check
+def inspected(offlink, path):
+    """What `offlink inspect` finds in a file."""
+    [file] = json.loads(tool(offlink, "inspect", "--json", path).stdout)
+    return file
 
 
 def device_kernels(cuda, output):
     """{architecture: names of kernels} in a program."""
     found, arch = {}, ""
-    for line in tool(cuda / "bin/cuobjdump", "-symbols", output).splitlines():
+    for line in tool(cuda / "bin/cuobjdump", "-symbols", output).stdout.splitlines():
         if line.startswith("arch = "):
             arch = line.removeprefix("arch = ")
             found.setdefault(arch, set())
@@ -65,7 +68,7 @@ def same_file(expected):
 def wraps(image):
     """A check that an object registers an image, all bytes of it, in an offload binary."""
     def check(output):
-        sections = tool("readelf", "-SW", output)
+        sections = tool("readelf", "-SW", output).stdout
         place = re.search(r" \.llvm\.offloading +\S+ +\S+ +(\S+) +(\S+) ", sections)
         if not place or "init_array" not in sections:
             sys.exit(f"bench: {output} registers nothing")

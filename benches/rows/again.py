@@ -28,7 +28,7 @@ class Again:
         self.output = self.work / "program"
         self.cache, self.filled = self.work / "cache", self.work / "filled"
         self.line = bench.cuda.ours(units, self.output)
-        self.check = verify.program(bench.cuda.cuda, ARCHS, kernels, bench.gpu.keep(name))
+        self.check = verify.program(bench, ARCHS, kernels, bench.gpu.keep(name))
         self.cached = Command(OURS, self.line, self.output, self.check, self.prepare,
                               (("OFFLINK_CACHE_DIR", str(self.cache)),))
         run(self.cached, self.work / "log")

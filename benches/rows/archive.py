@@ -33,8 +33,8 @@ def archive(bench):
     comparison = bench.compare(
         f"{used} of {count} members used",
         [Command(OURS, cuda.ours(inputs, ours), ours,
-                 verify.program(cuda.cuda, ARCHS, names, bench.gpu.keep("archive"))),
+                 verify.program(bench, ARCHS, names, bench.gpu.keep("archive"))),
          Command(PEER, cuda.peers(inputs, theirs), theirs,
-                 verify.program_with(cuda.cuda, ARCHS, names))],
+                 verify.program(bench, ARCHS, names, more=True))],
         [Goal(OURS, 0.2, PEER)])
     return Row("archive", f"An archive of {count} members, {used} of them used", [comparison])

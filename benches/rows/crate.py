@@ -1,14 +1,13 @@
 """A crate of kernels by cargo: for nine GPUs of two vendors, and for one."""
 
-import json
 import os
 import shutil
 import sys
 from pathlib import Path
 
+import verify
 from measure import Command
 from results import Row
-from workloads.cuda import tool
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NVIDIA = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100")
@@ -46,7 +45,7 @@ def images(bench, archs):
     named = sorted(archs) if len(archs) > 1 else [""]
 
     def check(output):
-        [file] = json.loads(tool(bench.offlink, "inspect", "--json", output))
+        file = verify.inspected(bench.offlink, output)
         found = {image["arch"]: image["kernels"] for image in file["images"]}
         cubins = all(image["format"] == "cubin" for image in file["images"])
         if sorted(found) != named or not cubins or any(

@@ -18,9 +18,9 @@ def commands(bench, name, objects, archs, kernels, peers=(PEER,)):
     work = bench.fresh(name)
     cuda = bench.cuda
     outputs = [work / f"program.{number}" for number in range(1 + len(peers))]
-    check = verify.program(cuda.cuda, archs, kernels)
+    check = verify.program(bench, archs, kernels)
     result = [Command(OURS, cuda.ours(objects, outputs[0]), outputs[0],
-                      verify.program(cuda.cuda, archs, kernels, bench.gpu.keep(name)))]
+                      verify.program(bench, archs, kernels, bench.gpu.keep(name)))]
     for peer, output in zip(peers, outputs[1:]):
         flags = peer.split()[1:]
         result.append(Command(peer, cuda.peers(objects, output, *flags), output, check))

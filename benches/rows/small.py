@@ -1,9 +1,9 @@
 """One small kernel of OpenMP's kind, from bitcode to a shared library."""
 
-import json
 import sys
 from pathlib import Path
 
+import verify
 from measure import Command
 from results import Goal, Row
 from workloads.cuda import PEER as PEER_PROGRAM
@@ -43,7 +43,7 @@ def small(bench):
 def has_saxpy(bench):
     """A check for the one image. cuobjdump looks for images of CUDA's kind only."""
     def check(output):
-        [file] = json.loads(tool(bench.offlink, "inspect", "--json", output))
+        file = verify.inspected(bench.offlink, output)
         images = [(image["arch"], image["kernels"]) for image in file["images"]]
         if images != [("sm_90", ["saxpy"])] or not file["entries"]:
             sys.exit(f"bench: {output} has the images {images}")

@@ -64,11 +64,11 @@ class Cuda:
 
     def line(self, inputs, output, *flags):
         """The arguments that clang gives to its linker wrapper."""
-        words = tool(CLANG, "-###", "--offload-link", f"--cuda-path={self.cuda}",
+        driver = tool(CLANG, "-###", "--offload-link", f"--cuda-path={self.cuda}",
                      f"-L{self.cuda}/lib", *inputs, *LIBRARIES, "-o", output)
         # The device compiler that LLVM's wrapper starts has to find CUDA as well.
         device = "--device-compiler=nvptx64-nvidia-cuda="
-        return (*shlex.split(words.splitlines()[-1])[1:],
+        return (*shlex.split(driver.stderr.splitlines()[-1])[1:],
                 f"{device}--cuda-path={self.cuda}", f"{device}-O2", *flags)
 
     def ours(self, inputs, output, *flags):
@@ -87,11 +87,11 @@ def host_line(line):
 
 
 def tool(*command):
-    """Runs what is not measured, and returns what it says (both channels)."""
+    """Runs what is not measured; what it says is in the result, `stdout` and `stderr`."""
     line = [str(word) for word in command]
     if not shutil.which(line[0]):
         sys.exit(f"bench: there is no {line[0]}; 'scripts/setup gpu' installs what is needed")
     result = subprocess.run(line, capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"bench: {' '.join(line)[:1000]}\n{result.stderr[-2000:]}")
-    return result.stderr + result.stdout
+    return result
