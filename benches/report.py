@@ -74,14 +74,14 @@ def row_as_text(row):
     return "\n".join(lines)
 
 
-def write(folder, rows, machine):
-    """RESULTS.md and plots/ in the folder."""
+def write(folder, rows, machine, others):
+    """RESULTS.md and plots/ in the folder. `others` has the rows of other seeds: {seed: rows}."""
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
     for old in plots.glob("*.svg"):
         old.unlink()
     parts = [METHOD, "## Machine and tools\n", table(("", ""), machine), "## Goals\n",
-             table(("work", "what", "measured", "goal", ""), goals(rows))]
+             table(("work", "what", "measured", "goal", "", "other seeds"), goals(rows, others))]
     bounds = read_bounds()
     for row in rows:
         parts += [f"## {row.title}\n"]
@@ -98,12 +98,19 @@ def table(head, rows):
     return "\n".join(lines) + "\n"
 
 
-def goals(rows):
+def goals(rows, others):
+    elsewhere = {}
+    for seed, other_rows in others.items():
+        for row in other_rows:
+            for title, verdict in row.all_verdicts():
+                elsewhere.setdefault((title, verdict.goal), []).append(
+                    f"{number(verdict.measured[1])} (seed {seed})")
     for row in rows:
         for title, verdict in row.all_verdicts():
             measured, _, how = str(verdict).rpartition(", ")
             limit = f"at most {number(verdict.limit)} {verdict.unit}"
-            yield (title, verdict.goal, measured, limit, how.replace("MISSED", "**missed**"))
+            yield (title, verdict.goal, measured, limit, how.replace("MISSED", "**missed**"),
+                   ", ".join(elsewhere.get((title, verdict.goal), [])))
 
 
 def missed(row, bounds):

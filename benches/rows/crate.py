@@ -16,9 +16,10 @@ AMD = ("gfx90a", "gfx942", "gfx1100")
 
 def crate(bench):
     work = bench.fresh("crate")
-    source = work / "kernel-crate"
-    shutil.copytree(ROOT / "examples/kernel-crate", source,
+    # The examples share files.
+    shutil.copytree(ROOT / "examples", work / "examples",
                     ignore=shutil.ignore_patterns("target"))
+    source = work / "examples/kernel-crate"
 
     def build(name, triples, archs):
         target = work / "-".join(archs)
