@@ -23,9 +23,10 @@ test: ## set up, check format and lints, run all tests and the demo
 	cargo test --workspace
 	scripts/demo
 
-bench: build ## compare offlink with clang-linker-wrapper and with the bare linker
-	@scripts/setup test
-	@benches/bench
+bench: ## measure offlink beside its peers: all, or QUICK=1, or ROWS="heavy wrap"
+	@scripts/setup gpu
+	@benches/bench $(if $(QUICK),--quick) $(ROWS)
+	cargo bench -p offlink-bundle
 
 clean: ## remove what was built (not .tools/)
 	cargo clean
