@@ -270,7 +270,9 @@ fn two_links_at_once_make_an_image_once() {
 fn who_waits_goes_on_when_the_other_is_killed() {
     let relink = Relink::for_nvidia();
     relink.bench.write("slow", "");
-    let mut first = relink.link(&["-o", "first"]).spawn().expect("offlink");
+    let mut first = relink.link(&["-o", "first"]);
+    first.env("TMPDIR", relink.bench.folder("temporary"));
+    let mut first = first.spawn().expect("offlink");
     relink.wait_for_ptxas();
     let mut second = relink.link(&["-o", "second"]).spawn().expect("offlink");
     thread::sleep(Duration::from_millis(500));
@@ -284,6 +286,59 @@ fn who_waits_goes_on_when_the_other_is_killed() {
     relink.runs();
     relink.link(&["-o", "third"]).succeeds_silently();
     assert_eq!(relink.runs(), 0);
+}
+
+/// At each write and renaming in turn the disk is full, or the power goes.
+#[test]
+fn no_fault_while_an_image_is_kept_does_harm() {
+    let relink = Relink::for_nvidia();
+    relink
+        .link(&["--offlink-cache-dir=none"])
+        .succeeds_silently();
+    let right = relink.program();
+    let mut outcomes = Vec::new();
+    for fault in [
+        "write:error=ENOSPC",
+        "write:signal=SIGKILL",
+        "renameat:error=EACCES",
+        "renameat:signal=SIGKILL",
+    ] {
+        for number in 1.. {
+            // The digests of programs stay, since they take long.
+            for part in ["records", "content", "last"] {
+                let _ = std::fs::remove_dir_all(relink.bench.path("cache/v1").join(part));
+            }
+            let link = relink.link(&["--offlink-jobs=1"]);
+            let mut traced = relink.bench.command("strace");
+            let (call, _) = fault.split_once(':').expect("a call");
+            traced
+                .args(["-qq", "-o", "trace", "-e", &format!("trace={call}")])
+                .args(["-e", &format!("inject={fault}:when={number}")])
+                .arg(link.get_program())
+                .args(link.get_args())
+                .env("TMPDIR", relink.bench.folder("temporary"))
+                .env("CUDA_HOME", cuda());
+            let output = traced.output().expect("strace");
+            let trace = std::fs::read_to_string(relink.bench.path("trace")).expect("a trace");
+            if trace.lines().count() < number {
+                break;
+            }
+            if output.status.success() {
+                assert!(relink.program() == right, "{fault}, number {number}");
+            }
+            outcomes.push(output.status.success());
+            relink.link(&[]).succeeds_silently();
+            assert!(relink.program() == right, "{fault}, number {number}");
+            relink.runs();
+            relink.link(&[]).succeeds_silently();
+            assert_eq!(relink.runs(), 0, "{fault}, number {number}");
+        }
+    }
+    // Of faults in the cache the user sees nothing, of others an error.
+    assert!(
+        outcomes.contains(&true) && outcomes.contains(&false),
+        "{outcomes:?}"
+    );
 }
 
 /// Even root may not write there then.
