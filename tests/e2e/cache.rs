@@ -183,7 +183,8 @@ fn every_change_makes_the_image_anew_and_is_named() {
     let libdevice = cuda().join("nvvm/libdevice/libdevice.10.bc");
     let mut other = std::fs::read(libdevice).expect("libdevice");
     other.extend([0; 4]);
-    let other = relink.bench.write("libdevice.bc", other);
+    relink.bench.folder("other");
+    let other = relink.bench.write("other/libdevice.10.bc", other);
     let other = format!("--offlink-libdevice={}", other.display());
     changed(&relink, &[&other], "libdevice");
 
@@ -194,7 +195,7 @@ fn every_change_makes_the_image_anew_and_is_named() {
     let ptxas = std::fs::read(relink.bench.path("ptxas")).expect("ptxas");
     let other = relink
         .bench
-        .write("other-ptxas", [&ptxas, &b"# other\n"[..]].concat());
+        .write("other/ptxas", [&ptxas, &b"# other\n"[..]].concat());
     executable(&other);
     let other = format!("--offlink-ptxas={}", other.display());
     changed(&relink, &[&other], "ptxas");

@@ -105,7 +105,8 @@ pub(super) fn get_or_make(
         },
         || {
             let now = key::key(stage, target, link, context, &cache.programs());
-            now.is_ok_and(|now| now == key) && context.setting.has_opened_llvm_by_name()
+            let is_same_llvm = link.bitcode.is_empty() || context.setting.has_opened_llvm_by_name();
+            is_same_llvm && now.is_ok_and(|now| now == key)
         },
     )?;
     if !was_made {

@@ -149,12 +149,8 @@ impl<'a> Setting<'a> {
         path.as_deref()
     }
 
-    /// Whether the libLLVM that is open, where there is bitcode, is the one that
-    /// was found before.
+    /// Whether the libLLVM that is open is the one that was found before.
     fn has_opened_llvm_by_name(&self) -> bool {
-        if self.bitcode().is_empty() {
-            return true;
-        }
         let found = self.llvm_by_name().map(Path::canonicalize);
         matches!((found, self.library()), (Some(Ok(found)), Ok(opened)) if opened.path() == found)
     }
