@@ -100,11 +100,17 @@ impl Loader {
             let path = PathBuf::from(name);
             return path.is_file().then_some(path);
         }
-        let origin = user.canonicalize().unwrap_or_else(|_| user.into());
-        let origin = origin.parent().unwrap_or(Path::new(".")).to_string_lossy();
+        let origin = || {
+            let origin = user.canonicalize().unwrap_or_else(|_| user.into());
+            let origin = origin.parent().unwrap_or(Path::new("."));
+            origin.to_string_lossy().into_owned()
+        };
         let own = dynamic.run_paths.iter().map(|path| {
-            let path = path.replace("${ORIGIN}", &origin);
-            PathBuf::from(path.replace("$ORIGIN", &origin))
+            if !path.contains('$') {
+                return PathBuf::from(path);
+            }
+            let path = path.replace("${ORIGIN}", &origin());
+            PathBuf::from(path.replace("$ORIGIN", &origin()))
         });
         let variable = library_path.into_iter().flat_map(std::env::split_paths);
         let mut dirs: Vec<PathBuf> = own.collect();

@@ -152,7 +152,7 @@ impl Programs {
     }
 
     fn memory(&self, path: &Path) -> io::Result<Memory> {
-        let path = path.canonicalize()?;
+        let path = std::path::absolute(path)?;
         let place = self
             .folder
             .program(&Digest::of(path.as_os_str().as_bytes()));

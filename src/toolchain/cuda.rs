@@ -23,26 +23,30 @@ pub(super) fn tool(
     }
     for (dir, rule) in bin_dirs(named.cuda.as_deref()) {
         search.dir(&dir, &[name], rule);
+        if search.has_found() {
+            break;
+        }
     }
     search.path_variable(&[name]);
     search.finish()
 }
 
 /// In order, with their rules: the installation that was named, CUDA_PATH and
-/// CUDA_HOME, pip wheels, /usr/local/cuda.
-pub(super) fn bin_dirs(named: Option<&Path>) -> Vec<(PathBuf, &'static str)> {
+/// CUDA_HOME, pip wheels, /usr/local/cuda. Wheels may be in many places, which are
+/// looked into when the iterator gets there.
+pub(super) fn bin_dirs(named: Option<&Path>) -> Box<dyn Iterator<Item = (PathBuf, &'static str)>> {
     if let Some(cuda) = named {
-        return vec![(cuda.join("bin"), "--cuda-path")];
+        return Box::new(std::iter::once((cuda.join("bin"), "--cuda-path")));
     }
-    let mut dirs: Vec<(PathBuf, &'static str)> = ["CUDA_PATH", "CUDA_HOME"]
+    let by_variable = ["CUDA_PATH", "CUDA_HOME"]
         .into_iter()
-        .filter_map(|name| Some((Path::new(&variable(name)?).join("bin"), name)))
-        .collect();
-    let wheels = site_packages();
-    let wheels = wheels.iter().flat_map(|site| wheel_bins(site));
-    dirs.extend(wheels.map(|dir| (dir, "a wheel of pip")));
-    dirs.push(("/usr/local/cuda/bin".into(), "/usr/local/cuda"));
-    dirs
+        .filter_map(|name| Some((Path::new(&variable(name)?).join("bin"), name)));
+    let wheels = std::iter::once_with(site_packages)
+        .flatten()
+        .flat_map(|site| wheel_bins(&site))
+        .map(|dir| (dir, "a wheel of pip"));
+    let usual = ("/usr/local/cuda/bin".into(), "/usr/local/cuda");
+    Box::new(by_variable.chain(wheels).chain([usual]))
 }
 
 /// `nvidia/cu13/bin` (wheels since CUDA 13), newest first, and

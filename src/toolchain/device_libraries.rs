@@ -47,6 +47,9 @@ impl DeviceLibraries {
             if let Some(root) = bin.parent() {
                 search.file(&root.join("nvvm/libdevice"), "libdevice.10.bc", rule);
             }
+            if search.has_found() {
+                break;
+            }
         }
         search.file(
             // Debian's package of CUDA.

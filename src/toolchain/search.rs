@@ -119,6 +119,11 @@ impl Search {
         self.looked.push("PATH".into());
     }
 
+    /// Whether all further places would be passed over.
+    pub(super) fn has_found(&self) -> bool {
+        self.found.is_some()
+    }
+
     pub(super) fn finish(self) -> Result<Tool, NotFound> {
         match self.found {
             Some((path, rule)) => Ok(Tool {
