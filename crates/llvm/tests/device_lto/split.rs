@@ -152,7 +152,11 @@ fn what_must_be_one_lives_in_one_part_and_is_declared_in_the_others() {
         let texts = texts(&parts(KERNELS, options, Split::EachKernel));
         let defined_and_declared = |words: &[&str], owner: usize, users: &[usize]| {
             let line = |linkage| [&[linkage], words].concat();
-            assert_eq!(with(&texts, &line(".visible")), [owner], "{words:?} {texts:?}");
+            assert_eq!(
+                with(&texts, &line(".visible")),
+                [owner],
+                "{words:?} {texts:?}"
+            );
             assert_eq!(with(&texts, &line(".extern")), users, "{words:?} {texts:?}");
         };
         defined_and_declared(&[".global", "__offlink_counter_1_"], 0, &[1]);
@@ -282,7 +286,11 @@ fn kernels_that_are_one_function_for_the_most_part_stay_together() {
     text += "  ret void\n}\n";
     match split(&text, nvptx(), Split::Parts(300)) {
         Outcome::Whole(compiled) => {
-            assert!(compiled.warnings.join("").contains("share most"), "{:?}", compiled.warnings);
+            assert!(
+                compiled.warnings.join("").contains("share most"),
+                "{:?}",
+                compiled.warnings
+            );
         }
         Outcome::Parts(parts) => panic!("{:?}", parts.weights()),
     }
