@@ -35,7 +35,8 @@ pub struct Options {
     pub llvm_options: Vec<String>,
     /// The host's triple.
     pub host_triple: Option<String>,
-    /// The most device links at a time; as many as there are cores by default.
+    /// The most device links, or parts of them, at a time; as many as there are cores
+    /// by default.
     pub jobs: Option<NonZeroUsize>,
     /// The memory for parts of device links that are compiled at a time, in MiB; by
     /// default most of what the machine has available.

@@ -96,7 +96,7 @@ pub(super) const TABLE: &[OwnOption] = &[
         name: "jobs",
         hint: Some("N"),
         variable: Some("OFFLINK_JOBS"),
-        help: "the most device links at a time (default: the number of cores)",
+        help: "the most device links, or parts of them, at a time (default: the number of cores)",
         apply: |options, value| {
             options.jobs = value.to_str().and_then(|text| text.parse().ok());
             Ok(options.jobs.is_some())
