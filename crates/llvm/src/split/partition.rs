@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn kernels_that_are_mostly_one_shared_function_stay_together() {
-        assert_eq!(partition(&kernels(names(50), 10, 10_000), 100), [0..50]);
+        let together = partition(&kernels(names(50), 10, 10_000), 100);
+        assert!(matches!(together.as_slice(), [all] if *all == (0..50)));
         // With enough of their own, copies are worth it.
         let parts = partition(&kernels(names(50), 10_000, 10_000), 100);
         assert!(parts.len() > 5, "{parts:?}");
