@@ -4,11 +4,11 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::{fs, thread};
 
-/// What LLVM, and then ptxas, take at most for one instruction of a part, in bytes, measured with the kernels of
-/// benches/workloads/heavy.py.
+/// What LLVM, and then ptxas, take at most for one instruction of a part, in bytes. For parts of 10000 to 1100000
+/// instructions LLVM 22 and ptxas 13.0 took 0.4 and 1.2 KiB.
 const PER_INSTRUCTION: u64 = 2 << 10;
 
-/// What they take for no code at all, in bytes.
+/// What ptxas takes for no code at all, in bytes.
 const AT_LEAST: u64 = 64 << 20;
 
 /// The part of the available memory, in percent, that is taken.
