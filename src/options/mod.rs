@@ -9,7 +9,7 @@ use crate::image_argument::{ImageArgument, ImageArgumentError};
 use crate::spirv_runtime::SpirvRuntime;
 use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use table::{OwnOption, TABLE};
 use thiserror::Error;
@@ -35,8 +35,12 @@ pub struct Options {
     pub llvm_options: Vec<String>,
     /// The host's triple.
     pub host_triple: Option<String>,
-    /// The most device links at a time; as many as there are cores by default.
+    /// The most device links, or parts of them, at a time; as many as there are cores
+    /// by default.
     pub jobs: Option<NonZeroUsize>,
+    /// The memory for parts of device links that are compiled at a time, in MiB; by
+    /// default most of what the machine has available.
+    pub memory: Option<NonZeroU64>,
     /// What is compressed.
     pub compress: Compress,
     /// The LLVM whose runtimes load SPIR-V images.
@@ -114,6 +118,8 @@ pub struct DeviceOptions {
     pub passes: Option<String>,
     /// The output is linked once more, so that all that is not local stays.
     pub relocatable: bool,
+    /// Which links are compiled in parts.
+    pub split: Split,
     /// The tools that were named; the others are looked for.
     pub tools: ToolPaths,
     /// Arguments for ptxas, behind offlink's own.
@@ -130,11 +136,24 @@ impl Default for DeviceOptions {
             opt_level: 3,
             passes: None,
             relocatable: false,
+            split: Split::Auto,
             tools: ToolPaths::default(),
             ptxas_arguments: Vec::new(),
             linker_arguments: Vec::new(),
         }
     }
+}
+
+/// Which device links for NVIDIA are compiled in parts, side by side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Split {
+    /// Big ones.
+    #[default]
+    Auto,
+    /// None.
+    Never,
+    /// All, every kernel by itself.
+    Always,
 }
 
 /// How far a device link goes.
@@ -335,6 +354,8 @@ mod tests {
             "0|1|2|3" => "1",
             "ARCH,…" => "sm_90,gfx90a",
             "22|24" => "24",
+            "auto|never|always" => "never",
+            "MIB" => "512",
             hint if hint.starts_with("image|") => "ptx",
             hint if hint.starts_with("file=") => "file=F,triple=T,arch=A",
             _ => "x",

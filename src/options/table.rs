@@ -1,7 +1,7 @@
 //! The table of offlink's own options: each with its value, its environment
 //! variable, its line of help and its effect.
 
-use super::{Choice, DeviceLib, Emit, OptionError, Options};
+use super::{Choice, DeviceLib, Emit, OptionError, Options, Split};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -96,10 +96,36 @@ pub(super) const TABLE: &[OwnOption] = &[
         name: "jobs",
         hint: Some("N"),
         variable: Some("OFFLINK_JOBS"),
-        help: "the most device links at a time (default: the number of cores)",
+        help: "the most device links, or parts of them, at a time (default: the number of cores)",
         apply: |options, value| {
             options.jobs = value.to_str().and_then(|text| text.parse().ok());
             Ok(options.jobs.is_some())
+        },
+    },
+    OwnOption {
+        name: "split",
+        hint: Some("auto|never|always"),
+        variable: Some("OFFLINK_SPLIT"),
+        help: "compile big device links for NVIDIA in parts (auto), or none, or each kernel by \
+               itself",
+        apply: |options, value| {
+            options.device.split = match value.to_str() {
+                Some("auto") => Split::Auto,
+                Some("never") => Split::Never,
+                Some("always") => Split::Always,
+                _ => return Ok(false),
+            };
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "memory",
+        hint: Some("MIB"),
+        variable: Some("OFFLINK_MEMORY"),
+        help: "the memory for parts compiled at a time (default: most of what is available)",
+        apply: |options, value| {
+            options.memory = value.to_str().and_then(|text| text.parse().ok());
+            Ok(options.memory.is_some())
         },
     },
     OwnOption {

@@ -10,7 +10,7 @@ use super::scan::{Item, Scanned};
 use super::select::Selected;
 use super::{extract, group, host, host_link, openmp_runtime, plan};
 use crate::Error;
-use crate::options::{Compress, DeviceOptions, Emit};
+use crate::options::{Compress, DeviceOptions, Emit, Split};
 use crate::request::{OutputKind, Request, Style};
 use crate::spirv_runtime::SpirvRuntime;
 use crate::toolchain::Toolchain;
@@ -220,6 +220,11 @@ pub(crate) fn device_options(device: &DeviceOptions, llvm_options: &[String]) ->
     }
     if device.relocatable {
         options.push("--relocatable".into());
+    }
+    match device.split {
+        Split::Auto => {}
+        Split::Never => options.push("--split=never".into()),
+        Split::Always => options.push("--split=always".into()),
     }
     let with_value = |flag: &str, value: &OsStr| {
         let mut option = OsString::from(flag);

@@ -56,6 +56,7 @@ mod rustc_pipeline;
 mod same_machine_code;
 mod single_steps;
 mod spirv;
+mod split;
 mod sycl;
 mod times;
 mod windows_hosts;

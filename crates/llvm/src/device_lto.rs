@@ -18,6 +18,7 @@ use crate::fault::Fault;
 use crate::libraries::{FindLibraries, Wants};
 use crate::library::Library;
 use crate::options::{Compiled, Module, Options};
+use crate::split::{self, Parts, Split};
 use crate::steps::Steps;
 use crate::worker::{self, Stopped};
 use crate::{attributes, kernels, libraries, machine, math, retain, undefined};
@@ -59,6 +60,70 @@ pub fn compile_with_libraries(
     find: FindLibraries,
     options: Options,
 ) -> Result<Compiled, Error> {
+    match compile_or_split(library, modules, find, options, Split::Never)? {
+        Outcome::Whole(compiled) => Ok(compiled),
+        Outcome::Parts(_) => unreachable!("nothing is split that is never to be"),
+    }
+}
+
+/// What [`compile_or_split`] came to.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The code.
+    Whole(Compiled),
+    /// The linked module, not yet compiled.
+    Parts(Parts),
+}
+
+/// As [`compile_with_libraries`], but code for NVIDIA's GPUs that is big in the sense of `split` is not compiled: it
+/// is returned in parts, each of which [`compile_part`] makes PTX of. nvlink joins the relocatable cubins of all parts
+/// to an image of the same meaning.
+///
+/// What the parts are depends on modules and options alone. A big module that can't be split is compiled, and a warning
+/// says why.
+///
+/// # Errors
+/// As [`compile_with_libraries`].
+pub fn compile_or_split(
+    library: &'static Library,
+    modules: Vec<Module>,
+    find: FindLibraries,
+    options: Options,
+    split: Split,
+) -> Result<Outcome, Error> {
+    check_strings(&options)?;
+    let triple = options.triple.clone();
+    run(library, triple, None, move |declared_ptx| {
+        link_and_emit(library, &modules, find, &options, split, declared_ptx)
+    })
+}
+
+/// Compiles one part of a module to PTX. `features` take the place of [`Options::features`].
+///
+/// [`Compiled::undefined`] leaves out what other parts define.
+///
+/// # Errors
+/// As [`compile`].
+///
+/// # Panics
+/// If there is no such part.
+pub fn compile_part(parts: &Parts, part: usize, features: &str) -> Result<Compiled, Error> {
+    assert!(part < parts.weights().len(), "there is no part {part}");
+    let parts = parts.clone();
+    let library = parts.library;
+    let options = Options {
+        features: features.to_owned(),
+        ..parts.options.clone()
+    };
+    check_strings(&options)?;
+    let triple = options.triple.clone();
+    run(library, triple, parts.declared_ptx, move |_| {
+        cut_and_emit(&parts, part, &options)
+    })
+}
+
+/// LLVM takes these up to the first NUL.
+fn check_strings(options: &Options) -> Result<(), Error> {
     for (what, value) in [
         ("triple", &options.triple),
         ("CPU", &options.cpu),
@@ -75,11 +140,20 @@ pub fn compile_with_libraries(
             });
         }
     }
-    let triple = options.triple.clone();
+    Ok(())
+}
+
+/// Runs `work` on a thread of its own; it may raise the declared PTX version that a fatal error tells.
+fn run<T: Send + 'static>(
+    library: &'static Library,
+    triple: String,
+    declared_ptx: Option<u32>,
+    work: impl FnOnce(&AtomicU32) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     // The one thing that is wanted from a compile that doesn't come back; 0 stands for none.
-    let declared_ptx = Arc::new(AtomicU32::new(0));
+    let declared_ptx = Arc::new(AtomicU32::new(declared_ptx.unwrap_or(0)));
     let seen_ptx = Arc::clone(&declared_ptx);
-    let outcome = worker::run(move || link_and_emit(library, &modules, find, &options, &seen_ptx));
+    let outcome = worker::run(move || work(&seen_ptx));
     outcome.unwrap_or_else(|stopped| {
         Err(match stopped {
             Stopped::Fault(Fault::Fatal(message)) => Error::Fatal {
@@ -103,12 +177,13 @@ fn some_ptx(declared: &AtomicU32) -> Option<u32> {
 }
 
 fn link_and_emit(
-    library: &Library,
+    library: &'static Library,
     modules: &[Module],
     find: FindLibraries,
     options: &Options,
+    split: Split,
     declared_ptx: &AtomicU32,
-) -> Result<Compiled, Error> {
+) -> Result<Outcome, Error> {
     let mut steps = Steps::begin();
     let diagnostics = Diagnostics::default();
     let context = Context::create();
@@ -129,12 +204,7 @@ fn link_and_emit(
         }
         all_parsed.push(parsed);
     }
-    let machine = machine::create(options).map_err(|message| Error::Target {
-        triple: options.triple.clone(),
-        message,
-        library: library.path().to_owned(),
-        version: library.version(),
-    })?;
+    let machine = session.machine()?;
 
     let image = context.create_module(MODULE_NAME);
     machine::adopt(&machine, &image);
@@ -149,12 +219,60 @@ fn link_and_emit(
     math::call_libraries(&image, options);
     session.link_libraries(&context, &machine, &image, find)?;
     steps.end("LLVM link");
-    let compiled = session.finish(&machine, &image, &mut steps)?;
-    Ok(Compiled {
-        declared_ptx: some_ptx(declared_ptx),
-        steps: steps.done(),
-        ..compiled
-    })
+    let declared_ptx = some_ptx(declared_ptx);
+    let mut stays_whole = None;
+    if split::is_big(&image, options, split) {
+        session.drop_dead_code(&machine, &image)?;
+        match split::plan(library, &image, options, split) {
+            Ok(mut parts) => {
+                parts.warnings = diagnostics.take_warnings();
+                parts.declared_ptx = declared_ptx;
+                steps.end("split");
+                parts.steps = steps.done();
+                return Ok(Outcome::Parts(parts));
+            }
+            Err(whole) => stays_whole = Some(format!("the code is not split: {whole}")),
+        }
+    }
+    let mut compiled = session.finish(&machine, &image, &mut steps)?;
+    compiled.declared_ptx = declared_ptx;
+    compiled.steps = steps.done();
+    compiled.warnings.extend(stays_whole);
+    Ok(Outcome::Whole(compiled))
+}
+
+fn cut_and_emit(parts: &Parts, part: usize, options: &Options) -> Result<Compiled, Error> {
+    let mut steps = Steps::begin();
+    let diagnostics = Diagnostics::default();
+    let whole = Module {
+        name: format!("part {part} of the linked module"),
+        bitcode: parts.bitcode.clone(),
+    };
+    let context = Context::create();
+    // SAFETY: as in `link_and_emit`.
+    unsafe { diagnostics.collect(&context) };
+    let session = Session {
+        library: parts.library,
+        options,
+        diagnostics: &diagnostics,
+    };
+    let machine = session.machine()?;
+    let image = context.create_module(MODULE_NAME);
+    machine::adopt(&machine, &image);
+    let opened = session.open(&context, &whole)?;
+    machine::adopt(&machine, &opened);
+    split::prepare(&opened, parts, part);
+    session.link(&image, opened, &whole)?;
+    split::return_lent(&image, parts, part);
+    session.verify(&image)?;
+    steps.end("cut");
+    let mut compiled = session.finish(&machine, &image, &mut steps)?;
+    compiled.declared_ptx = parts.declared_ptx;
+    compiled.steps = steps.done();
+    compiled
+        .undefined
+        .retain(|undefined| !parts.defines(&undefined.symbol));
+    Ok(compiled)
 }
 
 /// What all steps of one compile share.
@@ -165,12 +283,33 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
+    fn machine(&self) -> Result<TargetMachine, Error> {
+        machine::create(self.options).map_err(|message| Error::Target {
+            triple: self.options.triple.clone(),
+            message,
+            library: self.library.path().to_owned(),
+            version: self.library.version(),
+        })
+    }
+
     fn parse<'c>(&self, context: &'c Context, module: &Module) -> Result<LinkedModule<'c>, Error> {
         let buffer = MemoryBuffer::create_from_memory_range(&module.bitcode, MODULE_NAME);
         let parsed = LinkedModule::parse_bitcode_from_buffer(&buffer, context)
             .map_err(|message| self.unreadable(module, message.to_string()))?;
         self.check(module, &parsed)?;
         Ok(parsed)
+    }
+
+    /// Reads the list of a module's globals; bodies are read as they are linked.
+    fn open<'c>(
+        &self,
+        context: &'c Context,
+        module: &'c Module,
+    ) -> Result<LinkedModule<'c>, Error> {
+        let opened = libraries::open(module, context)
+            .ok_or_else(|| self.unreadable(module, self.diagnostics.take_errors().join("; ")))?;
+        self.check(module, &opened)?;
+        Ok(opened)
     }
 
     /// Whether a module was read well and is for the target.
@@ -237,17 +376,14 @@ impl Session<'_> {
             return Ok(());
         }
         // Code that nobody calls needs no library.
-        machine::drop_dead_code(machine, image).map_err(|message| self.failed(message))?;
+        self.drop_dead_code(machine, image)?;
         let shared = Shared::of(image);
         let Some(wants) = Wants::of(image, &shared, self.library, self.options) else {
             return Ok(());
         };
         let libraries = find(&wants).map_err(Error::Libraries)?;
         for module in &libraries {
-            let opened = libraries::open(module, context).ok_or_else(|| {
-                self.unreadable(module, self.diagnostics.take_errors().join("; "))
-            })?;
-            self.check(module, &opened)?;
+            let opened = self.open(context, module)?;
             machine::adopt(machine, &opened);
             libraries::make_optional(&opened);
             shared.impose(&opened, self.options);
@@ -258,6 +394,14 @@ impl Session<'_> {
             retain::internalise(image, self.options);
         }
         Ok(())
+    }
+
+    fn drop_dead_code(
+        &self,
+        machine: &TargetMachine,
+        image: &LinkedModule<'_>,
+    ) -> Result<(), Error> {
+        machine::drop_dead_code(machine, image).map_err(|message| self.failed(message))
     }
 
     fn verify(&self, image: &LinkedModule<'_>) -> Result<(), Error> {

@@ -1,5 +1,7 @@
 //! Functions and variables of a module, as far as inkwell doesn't show them.
 
+mod definition;
+
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_uint};
 use std::marker::PhantomData;
@@ -12,6 +14,8 @@ use inkwell::llvm_sys::{
     LLVMAttributeFunctionIndex, LLVMFastMathApproxFunc, LLVMLinkage, LLVMTypeKind, LLVMVisibility,
 };
 use inkwell::module::Module;
+
+pub(crate) use definition::{filter_list, has_assembly};
 
 /// A function, variable, alias or ifunc of a module that is borrowed for `'m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,7 +56,7 @@ impl<'m> Global<'m> {
     /// The name without any mangling of the target.
     pub(crate) fn name(self) -> &'m [u8] {
         let mut length = 0;
-        // SAFETY: see above; the name lives with the global, since this crate renames none.
+        // SAFETY: see above; the name lives with the global, see [`Global::rename`].
         unsafe {
             let start = LLVMGetValueName2(self.value, &mut length);
             bytes(start.cast(), length)
@@ -323,6 +327,15 @@ impl<'m> Global<'m> {
         }
         globals
     }
+}
+
+/// What the variables of these names refer to in their initialisers.
+pub(crate) fn referred_to_by<'m>(module: &'m Module<'_>, names: &[&[u8]]) -> Vec<Global<'m>> {
+    globals(module)
+        .into_iter()
+        .filter(|global| names.contains(&global.name()))
+        .flat_map(Global::referred_to)
+        .collect()
 }
 
 /// A floating-point type.

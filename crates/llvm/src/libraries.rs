@@ -101,10 +101,8 @@ pub(crate) fn open<'c>(module: &'c Module, context: &'c Context) -> Option<Linke
 /// LLVM links a definition that may be dropped when nothing needs it (`linkonce`) only where something does. Hidden,
 /// it ends up as part of the image that nobody outside can name, as in code that clang has linked a library into.
 pub(crate) fn make_optional(library: &LinkedModule<'_>) {
-    let used: HashSet<_> = ir::globals(library)
+    let used: HashSet<_> = ir::referred_to_by(library, &[b"llvm.used", b"llvm.compiler.used"])
         .into_iter()
-        .filter(|global| matches!(global.name(), b"llvm.used" | b"llvm.compiler.used"))
-        .flat_map(ir::Global::referred_to)
         .collect();
     for global in ir::globals(library) {
         let optional = matches!(

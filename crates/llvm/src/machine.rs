@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use inkwell::OptimizationLevel;
+use inkwell::llvm_sys::LLVMLinkage::LLVMAvailableExternallyLinkage;
 use inkwell::llvm_sys::error::{LLVMDisposeErrorMessage, LLVMGetErrorMessage};
 use inkwell::llvm_sys::transforms::pass_builder::{
     LLVMCreatePassBuilderOptions, LLVMDisposePassBuilderOptions, LLVMRunPasses,
@@ -11,6 +12,7 @@ use inkwell::module::Module;
 use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetTriple};
 
 use crate::callseq;
+use crate::ir;
 use crate::options::{Emit, OptLevel, Options};
 
 /// Makes the machine that `options` describe; the error is LLVM's message.
@@ -92,7 +94,8 @@ fn run(machine: &TargetMachine, module: &Module<'_>, passes: String) -> Result<(
 /// optimised for it; what is always inlined is.
 ///
 /// NVPTX emits constructors only after a pass has turned them into a kernel and a table for the offload
-/// runtime, which AMDGPU's code generator does by itself.
+/// runtime, which AMDGPU's code generator does by itself. Nor does it declare what is defined elsewhere
+/// (`available_externally`) unless the body is gone.
 fn pipelines(module: &Module<'_>, options: &Options) -> Vec<String> {
     let reflects = ["__nvvm_reflect", "llvm.nvvm.reflect"]
         .iter()
@@ -100,6 +103,9 @@ fn pipelines(module: &Module<'_>, options: &Options) -> Vec<String> {
     let constructs = ["llvm.global_ctors", "llvm.global_dtors"]
         .iter()
         .any(|name| module.get_global(name).is_some());
+    let has_lent = ir::globals(module).into_iter().any(|global| {
+        global.linkage() == LLVMAvailableExternallyLinkage && !global.is_declaration()
+    });
     let triple = module.get_triple();
     let is_for = |arch: &[u8]| triple.as_str().to_bytes().starts_with(arch);
     let level = if is_for(b"spirv") {
@@ -118,18 +124,19 @@ fn pipelines(module: &Module<'_>, options: &Options) -> Vec<String> {
         OptLevel::O2 => "lto<O2>",
         OptLevel::O3 => "lto<O3>",
     };
-    let lowers = constructs && is_for(b"nvptx");
-    let after: &[&str] = if lowers {
-        &["nvptx-lower-ctor-dtor"]
-    } else {
-        &[]
-    };
+    let mut after = Vec::new();
+    if constructs && is_for(b"nvptx") {
+        after.push("nvptx-lower-ctor-dtor");
+    }
+    if has_lent {
+        after.extend(["elim-avail-extern", "globaldce"]);
+    }
     match &options.passes {
-        None => vec![[before.as_slice(), &[of_level], after].concat().join(",")],
+        None => vec![[before.as_slice(), &[of_level], &after].concat().join(",")],
         // Which passes a pipeline may hold depends on the first, so this one stands alone.
         Some(passes) => {
             let mut pipelines = vec![before.join(","), passes.clone()];
-            pipelines.extend(after.iter().map(|pass| (*pass).to_owned()));
+            pipelines.extend(after.into_iter().map(str::to_owned));
             pipelines
         }
     }

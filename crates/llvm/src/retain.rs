@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use inkwell::llvm_sys::LLVMLinkage::{self, *};
+use inkwell::llvm_sys::LLVMLinkage::*;
 use inkwell::llvm_sys::LLVMVisibility::{self, *};
 use inkwell::module::Module;
 
@@ -31,11 +31,10 @@ pub(crate) fn promote(module: &Module<'_>, options: &Options) {
 /// Makes local what nobody outside the linked module can refer to, and visible what the host looks up.
 pub(crate) fn internalise(module: &Module<'_>, options: &Options) {
     let looked_up = looked_up(module, options);
-    let used: HashSet<Global<'_>> = ir::globals(module)
-        .into_iter()
-        .filter(|global| matches!(global.name(), b"llvm.used" | b"llvm.compiler.used"))
-        .flat_map(Global::referred_to)
-        .collect();
+    let used: HashSet<Global<'_>> =
+        ir::referred_to_by(module, &[b"llvm.used", b"llvm.compiler.used"])
+            .into_iter()
+            .collect();
     for &global in &looked_up {
         if global.visibility() == LLVMHiddenVisibility {
             global.set_visibility(lookup_visibility(&options.triple));
@@ -82,15 +81,16 @@ fn is_fixed(global: Global<'_>) -> bool {
     let linkage = global.linkage();
     global.is_declaration()
         || global.name().starts_with(b"llvm.")
-        || is_local(linkage)
+        || is_local(global)
         || matches!(
             linkage,
             LLVMAvailableExternallyLinkage | LLVMAppendingLinkage
         )
 }
 
-fn is_local(linkage: LLVMLinkage) -> bool {
-    matches!(linkage, LLVMInternalLinkage | LLVMPrivateLinkage)
+/// Whether only its own module can name the global.
+pub(crate) fn is_local(global: Global<'_>) -> bool {
+    matches!(global.linkage(), LLVMInternalLinkage | LLVMPrivateLinkage)
 }
 
 /// The visibility of what the host looks up: protected, so that it stands in the dynamic symbol table, from

@@ -7,7 +7,7 @@ use crate::ir::{self, Global};
 use crate::kernels;
 
 /// The address space of memory shared by a group of threads, on NVPTX and AMDGPU alike.
-const SHARED: u32 = 3;
+pub(crate) const SHARED: u32 = 3;
 
 /// A symbol that the optimised code uses and doesn't define.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use crate::Error;
 use crate::cli::UsageError;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
-use crate::options::{DeviceLib, Emit, Options};
+use crate::options::{DeviceLib, Emit, Options, Split};
 use crate::pipeline::device::DeviceError;
 use crate::pipeline::{image_file, select};
 use crate::target::{Device, Target};
@@ -36,6 +36,9 @@ pub struct Link {
     /// The output is linked once more: keep whatever other code may refer to
     #[arg(long)]
     relocatable: bool,
+    /// Compile big code for NVIDIA in parts, or all in one, or each kernel by itself
+    #[arg(long, value_name = "WHEN", value_enum)]
+    split: Option<Parts>,
     /// Keep this symbol, because the host looks it up
     #[arg(long, value_name = "NAME")]
     export_symbol: Vec<String>,
@@ -73,6 +76,13 @@ enum Form {
     Bitcode,
 }
 
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Parts {
+    Auto,
+    Never,
+    Always,
+}
+
 impl Link {
     pub(super) fn run(self, options: Options) -> Result<(), Error> {
         let target = Target::parse(&self.triple, &self.arch)?;
@@ -82,6 +92,12 @@ impl Link {
         device.linker_arguments = self.linker_arg;
         device.passes = self.passes;
         device.relocatable = self.relocatable;
+        device.split = match self.split {
+            Some(Parts::Auto) => Split::Auto,
+            Some(Parts::Never) => Split::Never,
+            Some(Parts::Always) => Split::Always,
+            None => device.split,
+        };
         device.opt_level = self.opt_level.unwrap_or(device.opt_level);
         device.emit = match self.emit {
             Form::Image => device.emit,

@@ -7,7 +7,7 @@ use super::{Context, DeviceError, ImageSymbols, Linked};
 use crate::pipeline::symbols;
 use crate::target::{Device, Target};
 use crate::timing;
-use offlink_llvm::{Compiled, Emit, Keep, Module, OptLevel, Options};
+use offlink_llvm::{Compiled, Emit, Keep, Module, OptLevel, Options, Outcome, Parts, Split};
 
 /// What LLVM is to make the code for.
 #[derive(Clone, Debug)]
@@ -32,6 +32,24 @@ pub(super) fn compile(
     emit: Emit,
     context: &Context<'_>,
 ) -> Result<Compiled, DeviceError> {
+    match compile_or_split(target, machine, link, emit, Split::Never, context)? {
+        Outcome::Whole(compiled) => Ok(compiled),
+        Outcome::Parts(_) => unreachable!("nothing is split that is never to be"),
+    }
+}
+
+/// As [`compile`], or stops when the bitcode is linked, if `split` is for parts.
+///
+/// # Errors
+/// As [`compile`].
+pub(super) fn compile_or_split(
+    target: &Target,
+    machine: &Machine,
+    link: &DeviceLink,
+    emit: Emit,
+    split: Split,
+    context: &Context<'_>,
+) -> Result<Outcome, DeviceError> {
     let library = context.setting.library()?;
     if library.version().major < machine.first_llvm {
         return Err(DeviceError::LlvmTooOld {
@@ -67,20 +85,48 @@ pub(super) fn compile(
         emit,
     };
     let find = libraries::finder(target, context.toolchain.device_libraries());
+    let outcome = offlink_llvm::compile_or_split(library, modules, find, options, split)
+        .map_err(|error| failed(target, error))?;
+    let (steps, warnings) = match &outcome {
+        Outcome::Whole(compiled) => (compiled.steps.as_slice(), compiled.warnings.as_slice()),
+        Outcome::Parts(parts) => (parts.steps(), parts.warnings()),
+    };
+    timing::llvm_steps(&target.to_string(), steps);
+    warn(target, warnings, context);
+    Ok(outcome)
+}
+
+/// Compiles one part of a link to PTX.
+///
+/// # Errors
+/// What LLVM says.
+pub(super) fn compile_part(
+    target: &Target,
+    parts: &Parts,
+    part: usize,
+    features: &str,
+    context: &Context<'_>,
+) -> Result<Compiled, DeviceError> {
     let compiled =
-        offlink_llvm::compile_with_libraries(library, modules, find, options).map_err(|error| {
-            DeviceError::Bitcode {
-                target: target.to_string(),
-                kept: None,
-                source: Box::new(error),
-            }
-        })?;
+        offlink_llvm::compile_part(parts, part, features).map_err(|error| failed(target, error))?;
     timing::llvm_steps(&target.to_string(), &compiled.steps);
-    for warning in &compiled.warnings {
+    warn(target, &compiled.warnings, context);
+    Ok(compiled)
+}
+
+fn failed(target: &Target, error: offlink_llvm::Error) -> DeviceError {
+    DeviceError::Bitcode {
+        target: target.to_string(),
+        kept: None,
+        source: Box::new(error),
+    }
+}
+
+fn warn(target: &Target, warnings: &[String], context: &Context<'_>) {
+    for warning in warnings {
         let text = format!("{target}: {warning}");
         context.remarks.add(Remark::Detail(text));
     }
-    Ok(compiled)
 }
 
 /// The optimised bitcode as the image, for a runtime that compiles it.

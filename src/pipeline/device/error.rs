@@ -138,6 +138,18 @@ pub enum DeviceError {
         /// What is wrong.
         source: offlink_bundle::image::Error,
     },
+    /// Kernels of a link in parts are not in the image that nvlink made of them.
+    #[error(
+        "nvlink left kernels out of the image for {target}: {}; link without parts, with \
+         --offlink-split=never",
+        kernels.join(", ")
+    )]
+    LostKernels {
+        /// The target.
+        target: String,
+        /// The kernels.
+        kernels: Vec<String>,
+    },
     /// A temporary file can't be written.
     #[error(transparent)]
     Write(#[from] OutputError),

@@ -76,6 +76,14 @@ pub(super) fn key(
             let tool = programs.of(name, || digest(programs, &find(context.toolchain)?.path))?;
             key.add(name, tool.as_str());
         }
+        // Whether there is one decides.
+        if nvptx::may_split(target, link) && !nvptx::is_joined(link) {
+            let nvlink = programs.of("nvlink", || match context.toolchain.nvlink() {
+                Ok(tool) => digest(programs, &tool.path),
+                Err(_) => Ok(Digest::of(b"")),
+            })?;
+            key.add("nvlink", nvlink.as_str());
+        }
     }
     for (form, inputs) in [
         ("bitcode", &link.bitcode),
@@ -106,6 +114,7 @@ fn add_options(key: &mut Key, link: &DeviceLink, context: &Context<'_>) -> Resul
         opt_level,
         passes,
         relocatable,
+        split,
         tools: _,
         ptxas_arguments,
         linker_arguments,
@@ -114,6 +123,7 @@ fn add_options(key: &mut Key, link: &DeviceLink, context: &Context<'_>) -> Resul
     key.add("lowest PTX version", format!("{ptx_version:?}"));
     key.add("optimisation level", opt_level.to_string());
     key.add("being relocatable", relocatable.to_string());
+    key.add("being in parts", format!("{split:?}"));
     let passes: Vec<String> = passes.iter().cloned().collect();
     key.add("passes", silent(&passes)?);
     let llvm_options = &context.setting.options.llvm_options;

@@ -7,6 +7,7 @@ mod cpu;
 mod error;
 mod key;
 mod libraries;
+mod memory;
 mod nvptx;
 mod remarks;
 mod reproducer;
@@ -27,6 +28,7 @@ use crate::toolchain::Toolchain;
 use bytes::Bytes;
 use cached::ImageCache;
 use key::Stage;
+use memory::Budget;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
 use offlink_llvm::Library;
@@ -94,6 +96,8 @@ pub struct Setting<'a> {
     /// For temporary files; jobs use names that begin with their target.
     work_dir: &'a WorkDir,
     cache: Option<ImageCache>,
+    /// For the parts of big links.
+    budget: Budget,
     llvm_by_name: OnceLock<Option<PathBuf>>,
 }
 
@@ -127,6 +131,7 @@ impl<'a> Setting<'a> {
             style,
             work_dir,
             cache: ImageCache::of_link(options, output, work_dir),
+            budget: Budget::new(options.jobs, options.memory),
             llvm_by_name: OnceLock::new(),
         }
     }

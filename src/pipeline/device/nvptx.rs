@@ -1,5 +1,9 @@
 //! NVIDIA images: bitcode → PTX → ptxas → cubin, and nvlink where objects join.
 
+mod parts;
+
+pub(super) use parts::may_split;
+
 use super::super::plan::DeviceLink;
 use super::bitcode::{self, Machine};
 use super::error::with_users;
@@ -57,9 +61,10 @@ struct Linker<'a> {
     files: &'a Files<'a>,
 }
 
-/// PTX with what LLVM knows about it.
-struct Ptx {
-    text: Bytes,
+/// A cubin that ptxas made.
+struct Cubin {
+    file: PathBuf,
+    /// What LLVM knows that the code uses and doesn't define.
     undefined: Vec<Undefined>,
 }
 
@@ -76,7 +81,9 @@ impl Linker<'_> {
                 self.only_bitcode()?;
                 let lowest = self.arch.min_ptx();
                 let asked = self.link.options.ptx_version.unwrap_or(lowest);
-                Ok(self.compile_to_ptx(lowest.max(asked))?.text)
+                let compiled =
+                    self.with_ptx_version(lowest.max(asked), |version| self.compile(version))?;
+                Ok(compiled.code.into())
             }
         }
     }
@@ -100,68 +107,88 @@ impl Linker<'_> {
         let mut cubins = Vec::new();
         let mut undefined = Vec::new();
         if !self.link.bitcode.is_empty() {
-            let (cubin, left) = self.compile_and_assemble(&ptxas, relocatable)?;
-            cubins.push(cubin);
-            undefined = left;
+            let compiled = match self.compile_or_split()? {
+                (offlink_llvm::Outcome::Whole(compiled), _) => compiled,
+                (offlink_llvm::Outcome::Parts(parts), version) => {
+                    return self.link_parts(&ptxas, &parts, version);
+                }
+            };
+            let compile = |version| self.compile(version);
+            let cubin = self.assemble_compiled(&ptxas, compiled, "", relocatable, compile)?;
+            cubins.push(cubin.file);
+            undefined = cubin.undefined;
         }
-        for (number, ptx) in self.link.ptx.iter().enumerate() {
-            cubins.push(self.assemble_input(&ptxas, ptx, number, relocatable)?);
-        }
+        cubins.extend(self.assemble_inputs(&ptxas, relocatable)?);
         match cubins.as_slice() {
             [only] if !relocatable => self.files.read(only),
             _ => self.join(cubins, &undefined),
         }
     }
 
-    /// All bitcode as one cubin. The PTX version is the lowest that the
-    /// architecture has, or that ptxas then says the code needs.
-    fn compile_and_assemble(
+    /// All bitcode as PTX, or in parts that can be; and the PTX version.
+    fn compile_or_split(&self) -> Result<(offlink_llvm::Outcome, PtxVersion), DeviceError> {
+        let split = self.split();
+        self.with_ptx_version(self.arch.min_ptx(), |version| {
+            let machine = self.machine(version);
+            let emit = offlink_llvm::Emit::Assembly;
+            let (target, link) = (self.target, self.link);
+            let outcome =
+                bitcode::compile_or_split(target, &machine, link, emit, split, self.context)?;
+            Ok((outcome, version))
+        })
+    }
+
+    /// What LLVM made of bitcode, as a cubin. The PTX version is that of `compiled`,
+    /// or the one that ptxas then says the code needs.
+    fn assemble_compiled(
         &self,
         ptxas: &Tool,
+        mut compiled: Compiled,
+        stem: &str,
         relocatable: bool,
-    ) -> Result<(PathBuf, Vec<Undefined>), DeviceError> {
-        let mut version = self.arch.min_ptx();
+        compile: impl Fn(PtxVersion) -> Result<Compiled, DeviceError>,
+    ) -> Result<Cubin, DeviceError> {
         loop {
-            let ptx = self.compile_to_ptx(version)?;
-            let file = self.files.write("ptx", &ptx.text)?;
-            let error = match self.assemble(ptxas, &file, "cubin", relocatable) {
-                Ok(cubin) => return Ok((cubin, ptx.undefined)),
+            let Compiled {
+                code, undefined, ..
+            } = compiled;
+            let file = self.files.write(&format!("{stem}ptx"), &code)?;
+            let used = text::version(&code);
+            // ptxas takes its time, in which nobody needs the text.
+            drop(code);
+            let error = match self.assemble(ptxas, &file, &format!("{stem}cubin"), relocatable) {
+                Ok(file) => return Ok(Cubin { file, undefined }),
                 Err(error) => error,
             };
-            let used = text::version(&ptx.text);
             match complaint(error.stderr()) {
                 Some(Complaint::VersionTooOld { needed }) if Some(needed) > used => {
-                    version = needed;
+                    compiled = self.with_ptx_version(needed, &compile)?;
                 }
-                _ => return Err(self.explain(error, ptxas, used, &ptx.undefined)),
+                _ => return Err(self.explain(error, ptxas, used, &undefined)),
             }
         }
     }
 
-    /// PTX of this version; of the one that the code asked for when it was
-    /// compiled, if that is higher and LLVM gives up on this one.
-    fn compile_to_ptx(&self, version: PtxVersion) -> Result<Ptx, DeviceError> {
-        let emit = offlink_llvm::Emit::Assembly;
-        let mut result = self.compile(version, emit);
+    /// Compiles with this PTX version; with the one that the code asked for when it
+    /// was compiled, if that is higher and LLVM gives up on this one.
+    fn with_ptx_version<T>(
+        &self,
+        version: PtxVersion,
+        compile: impl Fn(PtxVersion) -> Result<T, DeviceError>,
+    ) -> Result<T, DeviceError> {
+        let result = compile(version);
         if let Err(error) = &result
             && let Some(declared) = error.declared_ptx().map(PtxVersion::new)
             && declared > version
         {
-            result = self.compile(declared, emit);
+            return compile(declared);
         }
-        let compiled = result?;
-        Ok(Ptx {
-            undefined: compiled.undefined,
-            text: compiled.code.into(),
-        })
+        result
     }
 
-    fn compile(
-        &self,
-        version: PtxVersion,
-        emit: offlink_llvm::Emit,
-    ) -> Result<Compiled, DeviceError> {
+    fn compile(&self, version: PtxVersion) -> Result<Compiled, DeviceError> {
         let machine = self.machine(version);
+        let emit = offlink_llvm::Emit::Assembly;
         bitcode::compile(self.target, &machine, self.link, emit, self.context)
     }
 
@@ -171,6 +198,18 @@ impl Linker<'_> {
             features: version.feature(),
             first_llvm: self.arch.first_llvm(),
         }
+    }
+
+    /// The inputs that are PTX, as cubins.
+    fn assemble_inputs(
+        &self,
+        ptxas: &Tool,
+        relocatable: bool,
+    ) -> Result<Vec<PathBuf>, DeviceError> {
+        let numbered = self.link.ptx.iter().enumerate();
+        numbered
+            .map(|(number, ptx)| self.assemble_input(ptxas, ptx, number, relocatable))
+            .collect()
     }
 
     fn assemble_input(

@@ -8,4 +8,5 @@ mod library_path;
 mod nvptx;
 mod rust;
 mod spirv;
+mod split;
 mod x86_64;

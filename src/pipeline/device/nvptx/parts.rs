@@ -1,0 +1,96 @@
+//! Device links that are compiled in parts: each part becomes a cubin by itself, and nvlink joins them.
+
+use super::{Cubin, DeviceError, Linker, bitcode};
+use crate::options::{self, Emit};
+use crate::pipeline::plan::DeviceLink;
+use crate::process::Tool;
+use crate::target::{Device, Target};
+use bytes::Bytes;
+use offlink_bundle::image;
+use offlink_llvm::{Parts, Split};
+use offlink_ptx::PtxVersion;
+use std::cmp::Reverse;
+
+/// The instructions of a part, before LLVM's optimiser: enough that the start of ptxas costs little, and little enough
+/// that there is work for many cores.
+const PART: u64 = 20_000;
+
+/// Whether the bitcode of a link may be split, if it is big and there is an nvlink.
+pub(in super::super) fn may_split(target: &Target, link: &DeviceLink) -> bool {
+    matches!(target.device(), Device::Nvptx(_))
+        && !link.bitcode.is_empty()
+        && link.options.emit == Emit::Image
+        && link.options.split != options::Split::Never
+}
+
+impl Linker<'_> {
+    /// How the bitcode may be split. Without nvlink it can't, and then a link that needs no nvlink doesn't fail for
+    /// it.
+    pub(super) fn split(&self) -> Split {
+        match self.link.options.split {
+            options::Split::Never => Split::Never,
+            options::Split::Auto if self.context.toolchain.nvlink().is_err() => Split::Never,
+            options::Split::Auto => Split::Parts(PART),
+            options::Split::Always => Split::EachKernel,
+        }
+    }
+
+    /// Makes a cubin of each part, beginning with this PTX version, and joins them in the parts' order, and the other
+    /// inputs.
+    ///
+    /// # Errors
+    /// [`DeviceError`], with what would help; [`DeviceError::LostKernels`] if not all kernels are in the image.
+    pub(super) fn link_parts(
+        &self,
+        ptxas: &Tool,
+        parts: &Parts,
+        version: PtxVersion,
+    ) -> Result<Bytes, DeviceError> {
+        // The biggest first, so that none of them is left for the end, when other cores have nothing to do.
+        let mut order: Vec<(usize, u64)> = parts.weights().iter().copied().enumerate().collect();
+        order.sort_by_key(|(_, weight)| Reverse(*weight));
+        let setting = self.context.setting;
+        let made = offlink_jobs::map(&order, setting.options.jobs, |_, &(part, weight)| {
+            let _share = setting.budget.share(weight);
+            self.compile_part(ptxas, parts, part, version)
+        })?;
+        let mut made: Vec<(usize, Cubin)> = order.iter().map(|(part, _)| *part).zip(made).collect();
+        made.sort_by_key(|(part, _)| *part);
+        let mut cubins = Vec::new();
+        let mut undefined = Vec::new();
+        for (_, cubin) in made {
+            cubins.push(cubin.file);
+            undefined.extend(cubin.undefined);
+        }
+        cubins.extend(self.assemble_inputs(ptxas, true)?);
+        let image = self.join(cubins, &undefined)?;
+        let found = image::kernels(&image).map_err(|source| self.unreadable("nvlink", source))?;
+        let kernels = parts.kernels().iter();
+        let lost: Vec<String> = kernels
+            .filter(|name| !found.contains(*name))
+            .cloned()
+            .collect();
+        if lost.is_empty() {
+            return Ok(image);
+        }
+        Err(DeviceError::LostKernels {
+            target: self.target.to_string(),
+            kernels: lost,
+        })
+    }
+
+    fn compile_part(
+        &self,
+        ptxas: &Tool,
+        parts: &Parts,
+        part: usize,
+        version: PtxVersion,
+    ) -> Result<Cubin, DeviceError> {
+        let compile = |version: PtxVersion| {
+            let features = version.feature();
+            bitcode::compile_part(self.target, parts, part, &features, self.context)
+        };
+        let compiled = self.with_ptx_version(version, compile)?;
+        self.assemble_compiled(ptxas, compiled, &format!("part{part}."), true, compile)
+    }
+}
