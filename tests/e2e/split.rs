@@ -1,11 +1,12 @@
 //! Device links in parts: the image is that of a link in one.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::device_code::NVIDIA;
-use crate::workbench::{Run, Workbench, cuda, repository};
+use crate::workbench::{Run, Workbench, cuda, cuda_tool, repository};
 
 /// A CUDA file as the bitcode of a device link.
 fn compile(bench: &Workbench, source: &Path) -> PathBuf {
@@ -140,4 +141,43 @@ fn heavy_code_is_split_unless_there_is_no_nvlink() {
     assert_eq!(count("in-one", ".ptx"), 1, "{:?}", files("in-one"));
     assert_eq!(symbols(&bench, "parts"), symbols(&bench, "whole"));
     assert!(symbols(&bench, "parts").contains(&format!("kernel_{}", KERNELS - 1)));
+}
+
+/// A change of one kernel compiles the part with that kernel, and what the link gives is
+/// what it gives without a cache.
+#[test]
+fn parts_of_code_that_has_not_changed_come_from_the_cache() {
+    let bench = Workbench::new();
+    let log = bench.path("log");
+    let script = format!(
+        "#!/bin/sh\necho run >>{}\nexec {} \"$@\"\n",
+        log.display(),
+        cuda_tool("ptxas").display()
+    );
+    let ptxas = bench.write("ptxas", script);
+    std::fs::set_permissions(&ptxas, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let bitcode = |kernels: &[usize]| {
+        let source: String = kernels.iter().copied().map(kernel).collect();
+        let source = format!("#include <cuda_runtime.h>\n__device__ int total;\n{source}");
+        compile(&bench, &bench.write("cached.cu", source))
+    };
+    let link = |bitcode: &Path, cache: &str, output: &str| {
+        link(&bench, bitcode, output)
+            .args(["-O1", "--split=always"])
+            .env("OFFLINK_PTXAS", &ptxas)
+            .env("OFFLINK_CACHE_DIR", cache)
+            .succeeds_silently();
+        let runs = std::fs::read_to_string(&log).unwrap_or_default();
+        let _ = std::fs::remove_file(&log);
+        let image = std::fs::read(bench.path(output)).expect("an image");
+        (image, runs.lines().count())
+    };
+    let (_, runs) = link(&bitcode(&[1, 2, 3, 4]), "cache", "before");
+    assert_eq!(runs, 4);
+    let changed = bitcode(&[1, 2, 5, 4]);
+    let (image, runs) = link(&changed, "cache", "after");
+    assert_eq!(runs, 1);
+    let (without_cache, runs) = link(&changed, "none", "fresh");
+    assert_eq!(runs, 4);
+    assert!(image == without_cache);
 }

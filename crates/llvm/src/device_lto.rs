@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use bytes::Bytes;
 use inkwell::context::Context;
 use inkwell::llvm_sys::linker::LLVMLinkModules2;
 use inkwell::memory_buffer::MemoryBuffer;
@@ -98,27 +99,41 @@ pub fn compile_or_split(
     })
 }
 
-/// Compiles one part of a module to PTX. `features` take the place of [`Options::features`].
-///
-/// [`Compiled::undefined`] leaves out what other parts define.
+/// The bitcode of one part of a module, before the optimiser: the same for the same code, whatever is in other parts.
 ///
 /// # Errors
 /// As [`compile`].
 ///
 /// # Panics
 /// If there is no such part.
-pub fn compile_part(parts: &Parts, part: usize, features: &str) -> Result<Compiled, Error> {
+pub fn cut_part(parts: &Parts, part: usize) -> Result<Vec<u8>, Error> {
     assert!(part < parts.weights().len(), "there is no part {part}");
     let parts = parts.clone();
     let library = parts.library;
+    let triple = parts.options.triple.clone();
+    run(library, triple, parts.declared_ptx, move |_| {
+        cut(&parts, part)
+    })
+}
+
+/// Compiles what [`cut_part`] gave to PTX. `features` take the place of [`Options::features`].
+///
+/// [`Compiled::undefined`] has what other parts define as well, by [`Parts::defines`].
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_part(parts: &Parts, bitcode: Bytes, features: &str) -> Result<Compiled, Error> {
     let options = Options {
         features: features.to_owned(),
         ..parts.options.clone()
     };
     check_strings(&options)?;
     let triple = options.triple.clone();
-    run(library, triple, parts.declared_ptx, move |_| {
-        cut_and_emit(&parts, part, &options)
+    let (library, declared_ptx) = (parts.library, parts.declared_ptx);
+    run(library, triple, declared_ptx, move |_| {
+        let mut compiled = emit_part(library, bitcode, &options)?;
+        compiled.declared_ptx = declared_ptx;
+        Ok(compiled)
     })
 }
 
@@ -241,8 +256,7 @@ fn link_and_emit(
     Ok(Outcome::Whole(compiled))
 }
 
-fn cut_and_emit(parts: &Parts, part: usize, options: &Options) -> Result<Compiled, Error> {
-    let mut steps = Steps::begin();
+fn cut(parts: &Parts, part: usize) -> Result<Vec<u8>, Error> {
     let diagnostics = Diagnostics::default();
     let whole = Module {
         name: format!("part {part} of the linked module"),
@@ -253,7 +267,7 @@ fn cut_and_emit(parts: &Parts, part: usize, options: &Options) -> Result<Compile
     unsafe { diagnostics.collect(&context) };
     let session = Session {
         library: parts.library,
-        options,
+        options: &parts.options,
         diagnostics: &diagnostics,
     };
     let machine = session.machine()?;
@@ -265,13 +279,33 @@ fn cut_and_emit(parts: &Parts, part: usize, options: &Options) -> Result<Compile
     session.link(&image, opened, &whole)?;
     split::return_lent(&image, parts, part);
     session.verify(&image)?;
-    steps.end("cut");
+    Ok(image.write_bitcode_to_memory().as_slice().to_vec())
+}
+
+fn emit_part(
+    library: &'static Library,
+    bitcode: Bytes,
+    options: &Options,
+) -> Result<Compiled, Error> {
+    let mut steps = Steps::begin();
+    let diagnostics = Diagnostics::default();
+    let part = Module {
+        name: "a part of the linked module".into(),
+        bitcode,
+    };
+    let context = Context::create();
+    // SAFETY: as in `link_and_emit`.
+    unsafe { diagnostics.collect(&context) };
+    let session = Session {
+        library,
+        options,
+        diagnostics: &diagnostics,
+    };
+    let machine = session.machine()?;
+    let image = session.parse(&context, &part)?;
+    machine::adopt(&machine, &image);
     let mut compiled = session.finish(&machine, &image, &mut steps)?;
-    compiled.declared_ptx = parts.declared_ptx;
     compiled.steps = steps.done();
-    compiled
-        .undefined
-        .retain(|undefined| !parts.defines(&undefined.symbol));
     Ok(compiled)
 }
 

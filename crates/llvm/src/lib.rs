@@ -37,7 +37,9 @@ mod worker;
 pub use assemble::{AssembleError, assemble};
 pub use bitcode::{BitcodeError, Identification, is_bitcode};
 pub use configure::ConfigureError;
-pub use device_lto::{Outcome, compile, compile_or_split, compile_part, compile_with_libraries};
+pub use device_lto::{
+    Outcome, compile, compile_or_split, compile_part, compile_with_libraries, cut_part,
+};
 pub use error::Error;
 pub use host_module::{HostEntry, HostModule};
 pub use libraries::{FindLibraries, NoLibraries, Wants};

@@ -2,11 +2,12 @@
 
 use super::super::plan::DeviceLink;
 use super::libraries;
-use super::remarks::Remark;
+use super::remarks::{Remark, Remarks};
 use super::{Context, DeviceError, ImageSymbols, Linked};
 use crate::pipeline::symbols;
 use crate::target::{Device, Target};
 use crate::timing;
+use bytes::Bytes;
 use offlink_llvm::{Compiled, Emit, Keep, Module, OptLevel, Options, Outcome, Parts, Split};
 
 /// What LLVM is to make the code for.
@@ -92,25 +93,34 @@ pub(super) fn compile_or_split(
         Outcome::Parts(parts) => (parts.steps(), parts.warnings()),
     };
     timing::llvm_steps(&target.to_string(), steps);
-    warn(target, warnings, context);
+    warn(target, warnings, context.remarks);
     Ok(outcome)
 }
 
-/// Compiles one part of a link to PTX.
+/// The bitcode of one part of a link, by which the part is known.
+///
+/// # Errors
+/// What LLVM says.
+pub(super) fn cut_part(target: &Target, parts: &Parts, part: usize) -> Result<Bytes, DeviceError> {
+    let bitcode = offlink_llvm::cut_part(parts, part).map_err(|error| failed(target, error))?;
+    Ok(bitcode.into())
+}
+
+/// Compiles what [`cut_part`] gave to PTX.
 ///
 /// # Errors
 /// What LLVM says.
 pub(super) fn compile_part(
     target: &Target,
     parts: &Parts,
-    part: usize,
+    bitcode: &Bytes,
     features: &str,
-    context: &Context<'_>,
+    remarks: &Remarks,
 ) -> Result<Compiled, DeviceError> {
-    let compiled =
-        offlink_llvm::compile_part(parts, part, features).map_err(|error| failed(target, error))?;
+    let compiled = offlink_llvm::compile_part(parts, bitcode.clone(), features)
+        .map_err(|error| failed(target, error))?;
     timing::llvm_steps(&target.to_string(), &compiled.steps);
-    warn(target, &compiled.warnings, context);
+    warn(target, &compiled.warnings, remarks);
     Ok(compiled)
 }
 
@@ -122,10 +132,10 @@ fn failed(target: &Target, error: offlink_llvm::Error) -> DeviceError {
     }
 }
 
-fn warn(target: &Target, warnings: &[String], context: &Context<'_>) {
+fn warn(target: &Target, warnings: &[String], remarks: &Remarks) {
     for warning in warnings {
         let text = format!("{target}: {warning}");
-        context.remarks.add(Remark::Detail(text));
+        remarks.add(Remark::Detail(text));
     }
 }
 

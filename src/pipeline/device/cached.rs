@@ -2,13 +2,14 @@
 
 use super::key::{self, Stage};
 use super::remarks::Remark;
-use super::{Context, DeviceError, ImageSymbols, Linked};
+use super::{Context, DeviceError, Linked};
 use crate::cache::{self, Cache, Digest, Made, Programs, Step, Voice};
 use crate::options::Options;
 use crate::pipeline::plan::DeviceLink;
 use crate::pipeline::work_dir::WorkDir;
 use crate::report;
 use crate::target::Target;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -22,10 +23,10 @@ pub(super) struct ImageCache {
     output: PathBuf,
 }
 
-/// What is kept beside an image.
+/// What is kept beside the bytes of a step: what else it gave, and what was said.
 #[derive(Debug, Serialize, Deserialize)]
-struct Details {
-    symbols: Option<ImageSymbols>,
+struct Details<D> {
+    result: D,
     remarks: Vec<Remark>,
 }
 
@@ -71,6 +72,32 @@ pub(super) fn get_or_make(
     context: &Context<'_>,
     make: impl FnOnce() -> Result<Linked, DeviceError>,
 ) -> Result<Linked, DeviceError> {
+    let name = target.to_string();
+    let made = get_or_make_step(stage, &name, target, link, context, || {
+        let Linked { data, symbols } = make()?;
+        Ok(Made {
+            data,
+            details: symbols,
+        })
+    })?;
+    Ok(Linked {
+        data: made.data,
+        symbols: made.details,
+    })
+}
+
+/// As [`get_or_make`], for a step called `name` that gives more than bytes.
+///
+/// # Errors
+/// Those of `make`.
+pub(super) fn get_or_make_step<D: Serialize + DeserializeOwned>(
+    stage: Stage,
+    name: &str,
+    target: &Target,
+    link: &DeviceLink,
+    context: &Context<'_>,
+    make: impl FnOnce() -> Result<Made<D>, DeviceError>,
+) -> Result<Made<D>, DeviceError> {
     let Some(ImageCache {
         cache,
         programs,
@@ -79,18 +106,17 @@ pub(super) fn get_or_make(
     else {
         return make();
     };
-    let name = target.to_string();
     let key = match key::key(stage, target, link, context, programs) {
         Ok(key) => key,
         Err(reason) => {
-            cache.passed_over(&name, &reason.to_string());
+            cache.passed_over(name, &reason.to_string());
             return make();
         }
     };
     let form = format!("{stage:?} {:?} {name}", link.options.emit);
     let step = Step {
         key: &key,
-        name: &name,
+        name,
         owner: Digest::of_list([output.as_os_str().as_bytes(), form.as_bytes()]),
     };
     let mut was_made = false;
@@ -98,9 +124,11 @@ pub(super) fn get_or_make(
         &step,
         || {
             was_made = true;
-            let Linked { data, symbols } = make()?;
-            let remarks = context.remarks.all();
-            let details = Details { symbols, remarks };
+            let Made { data, details } = make()?;
+            let details = Details {
+                result: details,
+                remarks: context.remarks.all(),
+            };
             Ok::<_, DeviceError>(Made { data, details })
         },
         || {
@@ -114,6 +142,8 @@ pub(super) fn get_or_make(
             context.remarks.add(remark);
         }
     }
-    let symbols = details.symbols;
-    Ok(Linked { data, symbols })
+    Ok(Made {
+        data,
+        details: details.result,
+    })
 }

@@ -7,6 +7,7 @@ use crate::options::{DeviceOptions, Emit};
 use crate::process::Tool;
 use crate::target::{Device, Target};
 use crate::toolchain::{NotFound, Toolchain};
+use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -21,6 +22,8 @@ pub(super) enum Stage {
     /// What LLVM does: the object is kept. What comes after it can't be known
     /// beforehand, such as the programs that a compiler driver starts.
     Object,
+    /// One part of a big link: its cubin is kept. It begins with this PTX version.
+    Part(PtxVersion),
 }
 
 /// A step has no key, so that its result can't be kept.
@@ -71,13 +74,13 @@ pub(super) fn key(
         key.add("libLLVM", llvm.as_str());
         add_libraries(&mut key, target, context, programs)?;
     }
-    if stage == Stage::Image {
+    if stage != Stage::Object {
         for (name, find) in tools(target, link) {
             let tool = programs.of(name, || digest(programs, &find(context.toolchain)?.path))?;
             key.add(name, tool.as_str());
         }
         // Whether there is one decides.
-        if nvptx::may_split(target, link) && !nvptx::is_joined(link) {
+        if stage == Stage::Image && nvptx::may_split(target, link) && !nvptx::is_joined(link) {
             let nvlink = programs.of("nvlink", || match context.toolchain.nvlink() {
                 Ok(tool) => digest(programs, &tool.path),
                 Err(_) => Ok(Digest::of(b"")),

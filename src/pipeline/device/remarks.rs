@@ -37,6 +37,11 @@ impl Remarks {
         self.lock().push(remark);
     }
 
+    /// Takes over what was said about a part of the image, and shown by then.
+    pub(super) fn take_over(&self, of_part: &Remarks) {
+        self.lock().extend(of_part.all());
+    }
+
     /// All that was said so far.
     pub(super) fn all(&self) -> Vec<Remark> {
         self.lock().clone()

@@ -39,7 +39,7 @@ pub enum Split {
     EachKernel,
 }
 
-/// A linked module that is to be compiled in parts, by [`crate::compile_part`].
+/// A linked module that is to be compiled in parts, by [`crate::cut_part`] and [`crate::compile_part`].
 #[derive(Debug, Clone)]
 pub struct Parts {
     /// The library that linked it, which reads what it has written.
@@ -82,7 +82,7 @@ impl Parts {
     }
 
     /// Whether a part has a symbol that others may name.
-    pub(crate) fn defines(&self, symbol: &str) -> bool {
+    pub fn defines(&self, symbol: &str) -> bool {
         self.owned
             .iter()
             .any(|owned| owned.name == symbol.as_bytes())

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::common::{library, nvptx};
 use offlink_llvm::{
-    Keep, Module, OptLevel, Options, Outcome, Parts, Split, compile, compile_or_split, compile_part,
+    Compiled, Keep, Module, OptLevel, Options, Outcome, Parts, Split, compile, compile_or_split,
+    compile_part, cut_part,
 };
 
 /// Kernels `a`, `b` and `c` with what parts may share: `helper` is only called, `pointee` is known by its address.
@@ -109,11 +110,16 @@ fn parts(text: &str, options: Options, how: Split) -> Parts {
     }
 }
 
+fn compiled_part(parts: &Parts, part: usize) -> Compiled {
+    let bitcode = cut_part(parts, part).expect("the part is cut");
+    compile_part(parts, bitcode.into(), "+ptx78").expect("the part compiles")
+}
+
 /// The PTX of every part.
 fn texts(parts: &Parts) -> Vec<String> {
     (0..parts.weights().len())
         .map(|part| {
-            let compiled = compile_part(parts, part, "+ptx78").expect("the part compiles");
+            let compiled = compiled_part(parts, part);
             String::from_utf8(compiled.code).expect("PTX is text")
         })
         .collect()
@@ -194,10 +200,29 @@ fn what_must_be_one_lives_in_one_part_and_is_declared_in_the_others() {
 fn what_other_parts_define_is_not_undefined() {
     let parts = parts(KERNELS, nvptx(), Split::EachKernel);
     for (part, expected) in [(0, vec![]), (1, vec!["vprintf"]), (2, vec!["vprintf"])] {
-        let compiled = compile_part(&parts, part, "+ptx78").expect("the part compiles");
-        let undefined: Vec<_> = compiled.undefined.iter().map(|it| &it.symbol).collect();
+        let compiled = compiled_part(&parts, part);
+        let undefined = compiled.undefined.iter().map(|it| &it.symbol);
+        let undefined: Vec<_> = undefined.filter(|it| !parts.defines(it)).collect();
         assert_eq!(undefined, expected, "{part}");
     }
+}
+
+/// A part is known by its bitcode, whatever happens to the others.
+#[test]
+fn a_change_changes_its_own_part_only() {
+    let cut = |text: &str| -> Vec<Vec<u8>> {
+        let parts = parts(text, nvptx(), Split::EachKernel);
+        let numbers = 0..parts.weights().len();
+        numbers
+            .map(|part| cut_part(&parts, part).expect("the part is cut"))
+            .collect()
+    };
+    let before = cut(KERNELS);
+    let changed = KERNELS.replacen("i32 3\n@llvm.used", "i32 4\n@llvm.used", 1);
+    assert_ne!(changed, KERNELS);
+    let after = cut(&changed);
+    let same: Vec<bool> = before.iter().zip(&after).map(|(a, b)| a == b).collect();
+    assert_eq!(same, [false, true, true]);
 }
 
 #[test]
