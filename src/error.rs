@@ -134,9 +134,17 @@ pub enum Error {
 
 impl Error {
     /// The exit code: 2 for a command line that makes no sense, 3 for a tool
-    /// that was run and failed, 1 for everything else.
+    /// that was run and failed, 4 for a hermetic link that lacks a declaration, 1
+    /// for everything else.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::NotFound(error) | Self::Register(RegisterError::NoCompiler(error))
+                if error.is_undeclared() =>
+            {
+                4
+            }
+            Self::Omptarget(OmptargetError::Undeclared(_)) => 4,
+            Self::Device(error) if error.is_undeclared() => 4,
             Self::Usage(_) | Self::Peer(_) | Self::Scan(ScanError::NoTriple(_)) => 2,
             Self::Device(error) if error.is_tool_failure() => 3,
             Self::Register(RegisterError::Compiler(_)) => 3,

@@ -1,6 +1,7 @@
 //! Running the tools that a link needs: ptxas, nvlink, lld.
 
 use crate::timing;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -18,6 +19,19 @@ pub struct Tool {
     pub path: PathBuf,
     /// Why it is this one: `CUDA_HOME`, `PATH` …
     pub rule: &'static str,
+    /// The program that starts it, with its arguments; none for most.
+    pub launcher: Vec<OsString>,
+    /// What it sees of the environment.
+    pub environment: Environment,
+}
+
+/// What tools see of the environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Nothing of this process's.
+    pub is_clean: bool,
+    /// Variables that are set in any case.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// A tool did not do its work.
@@ -58,6 +72,29 @@ impl ToolError {
 }
 
 impl Tool {
+    /// The tool's command, to which arguments can be added.
+    pub fn command(&self) -> Command {
+        let mut words = self.launcher.iter().map(OsString::as_os_str);
+        let mut command = match words.next() {
+            None => Command::new(&self.path),
+            Some(launcher) => {
+                let mut command = Command::new(launcher);
+                command.args(words).arg(&self.path);
+                command
+            }
+        };
+        if self.environment.is_clean {
+            // A place for its temporary files does not show in what it makes.
+            let temporary = std::env::temp_dir();
+            command
+                .env_clear()
+                .env("TMPDIR", temporary)
+                .env("LC_ALL", "C");
+        }
+        command.envs(&self.environment.variables);
+        command
+    }
+
     /// Runs the tool and waits; returns what it printed, stderr first. Nothing
     /// of it is shown, and its locale is C, so that messages are the same
     /// everywhere.
@@ -65,10 +102,10 @@ impl Tool {
     /// # Errors
     /// [`ToolError`] when it can't be started or does not exit with 0.
     pub fn run(&self, arguments: &[OsString], purpose: &str) -> Result<String, ToolError> {
-        let mut command = Command::new(&self.path);
+        let mut command = self.command();
         command
-            .args(arguments)
             .env("LC_ALL", "C")
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

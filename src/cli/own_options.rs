@@ -1,8 +1,30 @@
 //! Taking offlink's own options out of a foreign line.
 
-use crate::options::{OptionError, Options, is_own, strip_prefix};
+use crate::options::{OptionError, Options, is_own, split_once, strip_prefix};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// The options that a build system gives to any step, which own verbs take without
+/// `offlink-` too.
+const OF_BUILD_SYSTEMS: [&str; 2] = ["toolchain", "hermetic"];
+
+/// The line of an own verb with the options of build systems in their long form:
+/// `--toolchain=FILE` is `--offlink-toolchain=FILE`.
+pub fn without_prefix(arguments: Vec<OsString>) -> Vec<OsString> {
+    let long_form = |argument: OsString| {
+        let Some(rest) = strip_prefix(&argument, "--") else {
+            return argument;
+        };
+        let (name, _) = split_once(rest, b'=');
+        if !OF_BUILD_SYSTEMS.iter().any(|known| name == *known) {
+            return argument;
+        }
+        let mut long = OsString::from("--offlink-");
+        long.push(rest);
+        long
+    };
+    arguments.into_iter().map(long_form).collect()
+}
 
 /// Moves every `--offlink-…` of the line into `options` and returns the rest,
 /// in order. They may stand alone, behind `-Xlinker` or in a `-Wl,…` group; in

@@ -7,10 +7,12 @@ use crate::arch_list::{ArchList, ArchListError};
 use crate::device_setting::DeviceSetting;
 use crate::image_argument::{ImageArgument, ImageArgumentError};
 use crate::spirv_runtime::SpirvRuntime;
+use crate::toolchain::{ToolchainFile, ToolchainFileError};
 use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
+use std::sync::Arc;
 use table::{OwnOption, TABLE};
 use thiserror::Error;
 
@@ -194,6 +196,17 @@ pub struct ToolPaths {
     /// A compiler driver for the host, which makes the registration object where
     /// offlink has no compiled code for it.
     pub cc: Option<PathBuf>,
+    /// The toolchain file, which names the others.
+    pub file: Option<Arc<ToolchainFile>>,
+    /// Nothing is looked for that is not named.
+    pub hermetic: bool,
+}
+
+impl ToolPaths {
+    /// Whether nothing may be looked for, as the line or the toolchain file says.
+    pub fn is_hermetic(&self) -> bool {
+        self.hermetic || self.file.as_ref().is_some_and(|file| file.hermetic)
+    }
 }
 
 /// An own option that can't be taken.
@@ -229,6 +242,9 @@ pub enum OptionError {
     /// A list of archs names something that is none.
     #[error(transparent)]
     Archs(#[from] ArchListError),
+    /// The toolchain file can't be used.
+    #[error(transparent)]
+    ToolchainFile(#[from] ToolchainFileError),
 }
 
 const PREFIX: &str = "--offlink-";
@@ -365,6 +381,10 @@ mod tests {
     #[test]
     fn every_option_with_a_good_value_and_its_variable() {
         for own in TABLE {
+            // It is read; tests/e2e/hermetic.rs has files.
+            if own.name == "toolchain" {
+                continue;
+            }
             let value = good_value(own);
             let joined = value.map(|value| format!("={value}")).unwrap_or_default();
             let argument = format!("--offlink-{}{joined}", own.name);

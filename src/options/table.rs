@@ -2,6 +2,7 @@
 //! variable, its line of help and its effect.
 
 use super::{Choice, DeviceLib, Emit, OptionError, Options, Split};
+use crate::toolchain::ToolchainFile;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -119,6 +120,17 @@ pub(super) const TABLE: &[OwnOption] = &[
         },
     },
     OwnOption {
+        name: "toolchain",
+        hint: Some("FILE"),
+        variable: Some("OFFLINK_TOOLCHAIN"),
+        help: "the toolchain file, which names tools and device libraries (docs/HERMETIC.md)",
+        apply: |options, value| {
+            let file = ToolchainFile::read(value.as_ref())?;
+            options.device.tools.file = Some(file.into());
+            Ok(true)
+        },
+    },
+    OwnOption {
         name: "memory",
         hint: Some("MIB"),
         variable: Some("OFFLINK_MEMORY"),
@@ -126,6 +138,16 @@ pub(super) const TABLE: &[OwnOption] = &[
         apply: |options, value| {
             options.memory = value.to_str().and_then(|text| text.parse().ok());
             Ok(options.memory.is_some())
+        },
+    },
+    OwnOption {
+        name: "hermetic",
+        hint: None,
+        variable: None,
+        help: "use only what is named: no PATH, no usual places, a clean environment for tools",
+        apply: |options, _| {
+            options.device.tools.hermetic = true;
+            Ok(true)
         },
     },
     OwnOption {

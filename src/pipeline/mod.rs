@@ -164,7 +164,7 @@ impl Output<'_> {
             self.scanned,
             self.toolchain,
         )?;
-        let host_linker = self.toolchain.host_linker(request.style)?;
+        let host_linker = self.toolchain.host_linker_tool(request.style)?;
         let copies = Copies::write(request, self.host, self.work_dir)?;
         let line = host_link::arguments(&Line {
             request,
@@ -173,7 +173,7 @@ impl Output<'_> {
             copies: &copies,
             runtime: &runtime,
         });
-        self.transcript.host_link(&host_linker, &line);
+        self.transcript.host_link(&host_linker.path, &line);
         let status = host_link::run(&host_linker, request.style, line, self.work_dir)?;
         if !status.success() {
             return Ok(host_link::exit_code(status));
@@ -191,10 +191,10 @@ impl Output<'_> {
 /// Hands the line to the host linker as it came; returns only if it is not to be
 /// run or can't be.
 fn pass_through(request: &Request, toolchain: &Toolchain) -> Result<ExitCode, Error> {
-    let host_linker = toolchain.host_linker(request.style)?;
+    let host_linker = toolchain.host_linker_tool(request.style)?;
     let wrapper = &request.wrapper;
     if wrapper.dry_run || wrapper.verbose {
-        let line = llvm_commands::host_line(&host_linker, &request.arguments);
+        let line = llvm_commands::host_line(&host_linker.path, &request.arguments);
         crate::report::raw(&line);
     }
     if wrapper.dry_run {

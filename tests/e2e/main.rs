@@ -23,6 +23,7 @@ mod examples;
 mod exit_codes;
 mod gc_sections;
 mod gpu_kinds;
+mod hermetic;
 mod host_bitcode;
 mod input_forms;
 mod inspect;

@@ -31,7 +31,12 @@ pub struct Verb {
 }
 
 #[derive(Debug, Parser)]
-#[command(name = "offlink", version, disable_help_subcommand = true)]
+#[command(
+    name = "offlink",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Also: --toolchain=FILE, --hermetic and the other options of 'offlink --help'"
+)]
 enum Arguments {
     Extract(extract::Extract),
     Link(Box<link::Link>),
@@ -53,6 +58,7 @@ pub fn parse(
     mut options: Options,
 ) -> Result<Verb, UsageError> {
     let arguments = response_file::expand(arguments.to_vec());
+    let arguments = own_options::without_prefix(arguments);
     let arguments = own_options::take_out(arguments, &mut options)?;
     let line = std::iter::once(program.to_owned()).chain(arguments);
     match Arguments::try_parse_from(line) {

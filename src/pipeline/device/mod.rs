@@ -206,7 +206,7 @@ fn run_job(job: &Job, position: usize, setting: &Setting<'_>) -> Result<DeviceIm
         Work::PassOn(input) => input.data.clone().into(),
         Work::Link(link) => {
             let context = Context {
-                toolchain: setting.toolchain,
+                toolchain: &setting.toolchain.for_target(&job.target),
                 style: setting.style,
                 setting,
                 remarks: &Remarks::new(setting.options.verbose),

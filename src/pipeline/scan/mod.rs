@@ -191,7 +191,7 @@ impl Scanned {
 /// # Errors
 /// [`ScanError`] when a file that concerns devices is damaged.
 pub fn scan(line: &LinkLine, options: &Options, host: &Host) -> Result<Scanned, ScanError> {
-    let libraries = Libraries::new(line, host);
+    let libraries = Libraries::new(line, host, options.device.tools.is_hermetic());
     let mut scanned = Scanned::default();
     for input in &line.inputs {
         let path = match &input.name {
