@@ -1,5 +1,6 @@
 //! Everything that can end offlink, and how the process ends then.
 
+use crate::build_system::BuildSystemError;
 use crate::cache::upkeep::UpkeepError;
 use crate::cli::{PeerError, UsageError};
 use crate::mapped_file::ReadError;
@@ -127,6 +128,9 @@ pub enum Error {
     /// The cache can't be looked after.
     #[error(transparent)]
     Upkeep(#[from] UpkeepError),
+    /// The build system can't be given what it wants.
+    #[error(transparent)]
+    BuildSystem(#[from] BuildSystemError),
     /// stdout is closed.
     #[error("cannot write to standard output: {0}")]
     Print(std::io::Error),
@@ -144,6 +148,8 @@ impl Error {
                 4
             }
             Self::Omptarget(OmptargetError::Undeclared(_)) => 4,
+            Self::BuildSystem(BuildSystemError::Forbidden { .. }) => 4,
+            Self::BuildSystem(BuildSystemError::NoLink) => 2,
             Self::Device(error) if error.is_undeclared() => 4,
             Self::Usage(_) | Self::Peer(_) | Self::Scan(ScanError::NoTriple(_)) => 2,
             Self::Device(error) if error.is_tool_failure() => 3,

@@ -1,5 +1,6 @@
 //! Input files, mapped once and shared.
 
+use crate::files;
 use bytes::Bytes;
 use memmap2::Mmap;
 use std::collections::BTreeMap;
@@ -36,10 +37,12 @@ impl From<ReadError> for std::io::Error {
 /// # Errors
 /// [`ReadError`] when the file can't be opened or mapped, or is a directory.
 pub fn map(path: &Path) -> Result<Bytes, ReadError> {
-    map_file(path).map_err(|source| ReadError {
+    let contents = map_file(path).map_err(|source| ReadError {
         path: path.into(),
         source,
-    })
+    })?;
+    files::read(path);
+    Ok(contents)
 }
 
 #[allow(unsafe_code)]

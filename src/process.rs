@@ -1,10 +1,10 @@
 //! Running the tools that a link needs: ptxas, nvlink, lld.
 
-use crate::timing;
+use crate::{files, timing};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use thiserror::Error;
@@ -74,6 +74,7 @@ impl ToolError {
 impl Tool {
     /// The tool's command, to which arguments can be added.
     pub fn command(&self) -> Command {
+        self.files().for_each(files::read);
         let mut words = self.launcher.iter().map(OsString::as_os_str);
         let mut command = match words.next() {
             None => Command::new(&self.path),
@@ -93,6 +94,14 @@ impl Tool {
         }
         command.envs(&self.environment.variables);
         command
+    }
+
+    /// The files that are opened to start it: the program, its launcher and files
+    /// among that one's arguments.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let launcher = self.launcher.iter().map(Path::new);
+        let launcher = launcher.filter(|path| path.components().count() > 1 && path.is_file());
+        launcher.chain([self.path.as_path()])
     }
 
     /// Runs the tool and waits; returns what it printed, stderr first. Nothing

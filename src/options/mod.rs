@@ -4,6 +4,7 @@
 mod table;
 
 use crate::arch_list::{ArchList, ArchListError};
+use crate::build_system::Wanted;
 use crate::device_setting::DeviceSetting;
 use crate::image_argument::{ImageArgument, ImageArgumentError};
 use crate::spirv_runtime::SpirvRuntime;
@@ -11,7 +12,7 @@ use crate::toolchain::{ToolchainFile, ToolchainFileError};
 use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use table::{OwnOption, TABLE};
 use thiserror::Error;
@@ -57,6 +58,8 @@ pub struct Options {
     pub cache_dir: Choice,
     /// Say why an image was not in the cache.
     pub explain_cache: bool,
+    /// What the build system wants besides the outputs.
+    pub build_system: Wanted,
     /// Where to keep what is made on the way.
     pub save_temps: Option<PathBuf>,
     /// Print the steps instead of running them.
@@ -206,6 +209,25 @@ impl ToolPaths {
     /// Whether nothing may be looked for, as the line or the toolchain file says.
     pub fn is_hermetic(&self) -> bool {
         self.hermetic || self.file.as_ref().is_some_and(|file| file.hermetic)
+    }
+
+    /// All that is named, by options or the toolchain file: files and folders of
+    /// libraries, not whole installations.
+    pub fn declared(&self) -> Vec<PathBuf> {
+        let named = [
+            &self.llvm,
+            &self.ptxas,
+            &self.nvlink,
+            &self.lld,
+            &self.spirv_link,
+            &self.libdevice,
+            &self.rocm_device_libs,
+            &self.host_linker,
+            &self.cc,
+        ];
+        let of_file = self.file.iter().flat_map(|file| file.files());
+        let named = named.into_iter().flatten().map(PathBuf::as_path);
+        named.chain(of_file).map(Path::to_owned).collect()
     }
 }
 
@@ -372,6 +394,7 @@ mod tests {
             "22|24" => "24",
             "auto|never|always" => "never",
             "MIB" => "512",
+            "OLD=NEW" => "/old=new",
             hint if hint.starts_with("image|") => "ptx",
             hint if hint.starts_with("file=") => "file=F,triple=T,arch=A",
             _ => "x",

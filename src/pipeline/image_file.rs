@@ -4,6 +4,7 @@
 use super::bundle::{self, Described};
 use super::device::{self, DeviceImage, Setting};
 use super::group::Group;
+use super::inputs;
 use super::plan;
 use super::work_dir::WorkDir;
 use crate::device_input::DeviceInput;
@@ -48,6 +49,9 @@ pub fn link(
         jobs.extend(own);
     }
     let toolchain = Toolchain::new(&options.device.tools, &[]);
+    if options.build_system.print_inputs {
+        return inputs::print(&jobs, &toolchain, Style::Cc, options);
+    }
     let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
     let setting = Setting::new(&jobs, &toolchain, options, Style::Cc, &work_dir, output);
     let images = timing::phase("device links", || device::link_all(&setting))?;

@@ -13,6 +13,7 @@ pub mod group;
 pub mod host;
 pub mod host_link;
 pub mod image_file;
+mod inputs;
 pub mod llvm_commands;
 pub mod mach_o_copies;
 pub mod openmp_runtime;
@@ -28,10 +29,10 @@ pub mod verify;
 pub mod work_dir;
 pub mod wrapped_module;
 
-use crate::Error;
 use crate::request::{OutputKind, Request};
 use crate::timing;
 use crate::toolchain::Toolchain;
+use crate::{Error, files};
 use host::Host;
 use host_link::Line;
 use llvm_commands::Origin;
@@ -87,6 +88,18 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
     } else {
         override_image::plan(&wrapper.overrides)?
     };
+    if request.options.build_system.print_inputs {
+        inputs::of_host_link(
+            request,
+            &scanned,
+            &host,
+            &selected.entries,
+            &plan,
+            &toolchain,
+        )?;
+        inputs::print(&plan.jobs, &toolchain, request.style, &request.options)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let work_dir = work_dir(request)?;
     let transcript = Transcript::new(request, &plan, &origins, &toolchain, &work_dir);
     transcript.device_links()?;
@@ -174,6 +187,7 @@ impl Output<'_> {
             runtime: &runtime,
         });
         self.transcript.host_link(&host_linker.path, &line);
+        files::written(&request.line.output);
         let status = host_link::run(&host_linker, request.style, line, self.work_dir)?;
         if !status.success() {
             return Ok(host_link::exit_code(status));
@@ -201,6 +215,18 @@ fn pass_through(request: &Request, toolchain: &Toolchain) -> Result<ExitCode, Er
         return Ok(ExitCode::SUCCESS);
     }
     timing::report(&request.options, wrapper.time_trace.as_ref())?;
+    let wanted = &request.options.build_system;
+    if wanted.print_inputs {
+        inputs::run(&host_linker);
+        inputs::print(&[], toolchain, request.style, &request.options)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if wanted.is_any() {
+        files::written(&request.line.output);
+        let (arguments, work_dir) = (request.arguments.clone(), work_dir(request)?);
+        let status = host_link::run(&host_linker, request.style, arguments, &work_dir)?;
+        return Ok(host_link::exit_code(status));
+    }
     Err(host_link::exec(&host_linker, request).into())
 }
 

@@ -1,6 +1,7 @@
 //! The toolchain file: which tools and device libraries links use, by path.
 //! docs/HERMETIC.md describes it for users.
 
+use crate::files;
 use crate::target::{self, Target, TargetError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -157,6 +158,7 @@ impl ToolchainFile {
             path: path.into(),
             source,
         })?;
+        files::read(path);
         let content = |(span, message): (Range<usize>, String)| ToolchainFileError::Content {
             path: path.into(),
             line: 1 + text[..span.start].matches('\n').count(),
@@ -182,6 +184,15 @@ impl ToolchainFile {
     /// What it says for all targets.
     pub fn tools(&self) -> &BTreeMap<Key, Declared> {
         &self.tools
+    }
+
+    /// The files and folders of libraries that it names, without installations.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let tables = std::iter::once(&self.tools).chain(self.targets.values());
+        tables
+            .flatten()
+            .filter(|(key, _)| !matches!(key, Key::Cuda | Key::Rocm))
+            .map(|(_, declared)| declared.path.as_path())
     }
 
     /// What it says for one target alone: for its arch first, then for all of the

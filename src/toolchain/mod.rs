@@ -5,6 +5,7 @@
 //! even that.
 
 mod cuda;
+mod declared;
 mod device_libraries;
 mod file;
 pub mod llvm;
@@ -18,18 +19,17 @@ pub use llvm::LlvmError;
 pub use search::NotFound;
 
 use crate::device_input::DeviceInput;
+use crate::files;
 use crate::options::{Choice, ToolPaths};
 use crate::process::{Environment, Tool};
 use crate::request::Style;
-use crate::target::Target;
-use file::{Declared, Key};
+use file::Key;
 use llvm::Candidate;
 use offlink_bundle::host_object::{Format, Platform};
 use offlink_llvm::Library;
 use omptarget::{Omptarget, OmptargetError, Wanted};
 use rust::Sysroot;
 use search::{Rules, Search, undeclared};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -78,54 +78,6 @@ impl Toolchain {
         toolchain
     }
 
-    /// The toolchain for the device links of one target, of which the toolchain
-    /// file may say more.
-    pub fn for_target(&self, target: &Target) -> Cow<'_, Self> {
-        let Some(file) = &self.chosen.file else {
-            return Cow::Borrowed(self);
-        };
-        let mut tables = file.for_target(target.triple(), &target.arch()).peekable();
-        if tables.peek().is_none() {
-            return Cow::Borrowed(self);
-        }
-        let mut own = self.clone();
-        own.named = self.chosen.clone();
-        own.rules.launchers = BTreeMap::new();
-        tables
-            .chain([file.tools()])
-            .for_each(|table| own.complete(table));
-        Cow::Owned(own)
-    }
-
-    /// Names what has no name yet.
-    fn complete(&mut self, table: &BTreeMap<Key, Declared>) {
-        for (key, Declared { path, launcher }) in table {
-            let slot = self.slot(*key);
-            if slot.is_none() {
-                *slot = Some(path.clone());
-                self.rules.launchers.insert(*key, launcher.clone());
-            }
-        }
-    }
-
-    fn slot(&mut self, key: Key) -> &mut Option<PathBuf> {
-        let named = &mut self.named;
-        match key {
-            Key::Llvm => &mut named.llvm,
-            Key::Ptxas => &mut named.ptxas,
-            Key::Nvlink => &mut named.nvlink,
-            Key::Lld => &mut named.lld,
-            Key::SpirvLink => &mut named.spirv_link,
-            Key::HostLinker => &mut named.host_linker,
-            Key::Cc => &mut named.cc,
-            Key::Cuda => &mut named.cuda,
-            Key::Rocm => &mut named.rocm,
-            Key::Libdevice => &mut named.libdevice,
-            Key::RocmDeviceLibs => &mut named.rocm_device_libs,
-            Key::Omptarget => &mut self.omptarget,
-        }
-    }
-
     fn search(&self, name: &'static str, key: Key, remedy: &'static str) -> Search<'_> {
         Search::new(name, key, &self.rules, remedy)
     }
@@ -157,7 +109,10 @@ impl Toolchain {
         if self.rules.hermetic && self.named.llvm.is_none() {
             return Err(LlvmError::Undeclared(undeclared("libLLVM", Key::Llvm)));
         }
-        llvm::open(self.named.llvm.as_deref(), self.rust(), bitcode)
+        let library = llvm::open(self.named.llvm.as_deref(), self.rust(), bitcode)?;
+        // By the name that the user gave it, which the library resolves.
+        files::read(self.named.llvm.as_deref().unwrap_or(library.path()));
+        Ok(library)
     }
 
     /// The libLLVM that [`Self::llvm`] opens unless it is refused then; `None` if

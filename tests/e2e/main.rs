@@ -7,6 +7,7 @@ mod arch_names;
 mod archives;
 mod as_wrapper;
 mod bad_inputs;
+mod build_systems;
 mod cache;
 mod cargo_linker;
 mod clang_wrapper;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 ///
 /// Each piece becomes DIR/KIND-TRIPLE-ARCH/NNNN.EXT, numbered in the order of
 /// the inputs. What is written depends on the device code only: a change of
-/// host code gives the same files.
+/// host code leaves the files as they are, with their times.
 #[derive(Debug, clap::Args)]
 pub struct Extract {
     /// The folder to write to
@@ -49,7 +49,7 @@ impl Extract {
             inputs.extend(scan::device_code(image)?);
         }
         for (input, name) in inputs.iter().zip(extract::names(&inputs)) {
-            output_file::write_bytes(&self.output.join(name), &input.data)?;
+            output_file::write_if_changed(&self.output.join(name), &input.data)?;
         }
         Ok(())
     }
