@@ -6,6 +6,7 @@ use crate::cli::{PeerError, UsageError};
 use crate::mapped_file::ReadError;
 use crate::output_file::OutputError;
 use crate::pipeline::bundle::BundleError;
+use crate::pipeline::determinism::Differs;
 use crate::pipeline::device::DeviceError;
 use crate::pipeline::device_product::ProductError;
 use crate::pipeline::device_target::DeviceTargetError;
@@ -128,6 +129,9 @@ pub enum Error {
     /// The cache can't be looked after.
     #[error(transparent)]
     Upkeep(#[from] UpkeepError),
+    /// A device link is not deterministic.
+    #[error(transparent)]
+    Differs(#[from] Differs),
     /// The build system can't be given what it wants.
     #[error(transparent)]
     BuildSystem(#[from] BuildSystemError),

@@ -7,13 +7,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The options that a build system gives to any step, which own verbs take without
 /// `offlink-` too.
-const OF_BUILD_SYSTEMS: [&str; 6] = [
+const OF_BUILD_SYSTEMS: [&str; 7] = [
     "toolchain",
     "hermetic",
     "print-inputs",
     "unused-inputs-list",
     "path-prefix-map",
     "forbid-bytes",
+    "verify-deterministic",
 ];
 
 /// The line of an own verb with the options of build systems in their long form:

@@ -58,6 +58,8 @@ pub struct Options {
     pub cache_dir: Choice,
     /// Say why an image was not in the cache.
     pub explain_cache: bool,
+    /// Run device links twice and compare.
+    pub verify_deterministic: bool,
     /// What the build system wants besides the outputs.
     pub build_system: Wanted,
     /// Where to keep what is made on the way.
@@ -290,6 +292,11 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// Whether the user cares that the same link gives the same bytes elsewhere.
+    pub fn wants_reproducibility(&self) -> bool {
+        self.verify_deterministic || self.device.tools.is_hermetic()
     }
 
     /// Takes `argument` in if it is an own option; `false` if it is not one.

@@ -200,6 +200,16 @@ pub(super) const TABLE: &[OwnOption] = &[
         },
     },
     OwnOption {
+        name: "verify-deterministic",
+        hint: None,
+        variable: None,
+        help: "run the tools of device links twice, and fail if the images differ",
+        apply: |options, _| {
+            options.verify_deterministic = true;
+            Ok(true)
+        },
+    },
+    OwnOption {
         name: "llvm",
         hint: Some("PATH"),
         variable: Some("OFFLINK_LLVM"),

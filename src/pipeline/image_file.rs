@@ -2,6 +2,7 @@
 //! what comes of it.
 
 use super::bundle::{self, Described};
+use super::determinism;
 use super::device::{self, DeviceImage, Setting};
 use super::group::Group;
 use super::inputs;
@@ -55,6 +56,9 @@ pub fn link(
     let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
     let setting = Setting::new(&jobs, &toolchain, options, Style::Cc, &work_dir, output);
     let images = timing::phase("device links", || device::link_all(&setting))?;
+    if options.verify_deterministic {
+        determinism::verify(&images, &jobs, &toolchain, options, Style::Cc)?;
+    }
     timing::phase("write", || match images.as_slice() {
         [image] => Ok(output_file::write_bytes(output, &image.data)?),
         images => write_all(images, options, output),

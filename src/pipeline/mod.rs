@@ -4,6 +4,7 @@
 
 pub mod bundle;
 mod compile;
+pub mod determinism;
 pub mod device;
 pub mod device_product;
 pub mod device_target;
@@ -75,6 +76,11 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
         verify::has_device_code(&selected)?;
         openmp_runtime::check(&scanned, &selected.entries)?;
     }
+    if request.options.wants_reproducibility() {
+        let entries = selected.entries.entries.iter();
+        let warning = determinism::warning(entries.map(|(_, entry)| entry.name.as_str()));
+        warning.iter().for_each(|text| crate::report::warning(text));
+    }
     if request.options.dry_run {
         let commands = dry_run::commands(selected, request, &scanned, &host, &toolchain)?;
         crate::report::print(&commands)?;
@@ -114,6 +120,15 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
             device::Setting::new(&plan.jobs, &toolchain, options, style, &work_dir, output);
         device::link_all(&setting)
     })?;
+    if request.options.verify_deterministic {
+        determinism::verify(
+            &images,
+            &plan.jobs,
+            &toolchain,
+            &request.options,
+            request.style,
+        )?;
+    }
     for warning in images.iter().filter_map(device::DeviceImage::warning) {
         crate::report::warning(&warning);
     }

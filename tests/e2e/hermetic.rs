@@ -94,7 +94,7 @@ fn lines(bench: &Workbench) -> Vec<(&'static str, Vec<String>)> {
         .iter()
         .chain(&["--host-triple=aarch64-unknown-linux-gnu"]);
     vec![
-        ("llvm", device_link(NVIDIA, &[saxpy.clone()])),
+        ("llvm", device_link(NVIDIA, std::slice::from_ref(&saxpy))),
         ("ptxas", device_link(NVIDIA, &[saxpy])),
         ("nvlink", device_link(NVIDIA, &cubins)),
         ("lld", device_link(AMD, &[amd])),
