@@ -167,7 +167,7 @@ fn unused(tools: &ToolPaths) -> Vec<PathBuf> {
 }
 
 /// The file, or the files that lie in the folder.
-pub fn files_of(path: PathBuf) -> Vec<PathBuf> {
+fn files_of(path: PathBuf) -> Vec<PathBuf> {
     match std::fs::read_dir(&path) {
         Err(_) => vec![path],
         Ok(entries) => {

@@ -75,12 +75,17 @@ impl Tool {
     /// The tool's command, to which arguments can be added.
     pub fn command(&self) -> Command {
         self.files().for_each(files::read);
+        // The system would look for a bare name in PATH.
+        let program = match self.path.components().count() {
+            1 => Path::new(".").join(&self.path),
+            _ => self.path.clone(),
+        };
         let mut words = self.launcher.iter().map(OsString::as_os_str);
         let mut command = match words.next() {
-            None => Command::new(&self.path),
+            None => Command::new(program),
             Some(launcher) => {
                 let mut command = Command::new(launcher);
-                command.args(words).arg(&self.path);
+                command.args(words).arg(program);
                 command
             }
         };

@@ -51,7 +51,7 @@ pub fn link(
     }
     let toolchain = Toolchain::new(&options.device.tools, &[]);
     if options.build_system.print_inputs {
-        return inputs::print(&jobs, &toolchain, Style::Cc, options);
+        return inputs::print(&jobs, &toolchain, Style::Cc, &options.build_system);
     }
     let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
     let setting = Setting::new(&jobs, &toolchain, options, Style::Cc, &work_dir, output);

@@ -5,17 +5,17 @@
 use super::device::{self, DeviceError};
 use super::host::{DEFAULT_HOST, Host};
 use super::openmp_runtime;
-use super::plan::{DeviceLink, Job, Plan, Work};
+use super::plan::{Job, Plan, Work};
 use super::scan::Scanned;
 use super::select::Entries;
-use crate::build_system::{files_of, lines};
-use crate::options::{Emit, Options};
+use crate::build_system::{Wanted, lines};
+use crate::device_input::DeviceInput;
+use crate::options::Emit;
 use crate::process::Tool;
 use crate::request::{Request, Style};
-use crate::target::{Device, Target};
+use crate::target::Device;
 use crate::toolchain::Toolchain;
 use crate::{Error, files, report};
-use std::path::PathBuf;
 
 /// Prints the inputs of these device links and of what was done until now, one a
 /// line, sorted.
@@ -26,16 +26,40 @@ pub fn print(
     jobs: &[Job],
     toolchain: &Toolchain,
     style: Style,
-    options: &Options,
+    wanted: &Wanted,
 ) -> Result<(), Error> {
-    device::library(jobs, toolchain, &options.llvm_options)?;
-    for job in jobs {
-        if let Work::Link(link) = &job.work {
-            of_link(&job.target, link, &toolchain.for_target(&job.target), style)?;
+    of_device_links(jobs, toolchain, style)?;
+    let text = lines(&files::inputs(), wanted);
+    report::print(&String::from_utf8_lossy(&text))
+}
+
+fn of_device_links(jobs: &[Job], toolchain: &Toolchain, style: Style) -> Result<(), DeviceError> {
+    let mut bitcode: Vec<&DeviceInput> = Vec::new();
+    for Job { target, work, .. } in jobs {
+        let Work::Link(link) = work else {
+            continue;
+        };
+        let toolchain = toolchain.for_target(target);
+        for (_, find) in device::tools(target, link) {
+            run(&find(&toolchain)?);
+        }
+        let (_, find) = device::tool_if_there_is_one(target, link).unzip();
+        if let Some(Ok(tool)) = find.map(|find| find(&toolchain)) {
+            run(&tool);
+        }
+        if matches!(target.device(), Device::X86_64(_)) && link.options.emit != Emit::Bitcode {
+            run(&toolchain.driver(style)?);
+        }
+        if !link.bitcode.is_empty() {
+            let libraries = device::possible_libraries(target, &toolchain);
+            libraries.iter().for_each(|path| files::read(path));
+            bitcode.extend(&link.bitcode);
         }
     }
-    let text = lines(&files::inputs(), &options.build_system);
-    report::print(&String::from_utf8_lossy(&text))
+    if !bitcode.is_empty() {
+        toolchain.llvm(bitcode)?;
+    }
+    Ok(())
 }
 
 /// Finds what the host link takes besides the line's files.
@@ -59,54 +83,6 @@ pub fn of_host_link(
             .tool);
     }
     Ok(())
-}
-
-fn of_link(
-    target: &Target,
-    link: &DeviceLink,
-    toolchain: &Toolchain,
-    style: Style,
-) -> Result<(), DeviceError> {
-    let makes_image = link.options.emit == Emit::Image;
-    let has_bitcode = !link.bitcode.is_empty();
-    let libraries = toolchain.device_libraries();
-    match target.device() {
-        Device::Nvptx(_) => {
-            if has_bitcode {
-                may_be_read(libraries.libdevice().ok());
-            }
-            if makes_image && has_bitcode || !link.ptx.is_empty() {
-                run(&toolchain.ptxas()?);
-            }
-            let is_joined = link.inputs().count() > link.bitcode.len()
-                || !link.options.linker_arguments.is_empty();
-            if makes_image && is_joined {
-                run(&toolchain.nvlink()?);
-            }
-        }
-        Device::Amdgcn(_) => {
-            if has_bitcode {
-                may_be_read(libraries.rocm().ok());
-            }
-            if link.options.emit != Emit::Bitcode {
-                run(&toolchain.lld()?);
-            }
-        }
-        Device::X86_64(_) if link.options.emit != Emit::Bitcode => {
-            run(&toolchain.driver(style)?);
-        }
-        Device::SpirV if link.objects.len() + usize::from(has_bitcode) > 1 => {
-            run(&toolchain.spirv_link()?);
-        }
-        Device::X86_64(_) | Device::SpirV => {}
-    }
-    Ok(())
-}
-
-/// A library, or the files of a folder of them.
-fn may_be_read(path: Option<PathBuf>) {
-    let found = path.into_iter().flat_map(files_of);
-    found.for_each(|path| files::read(&path));
 }
 
 /// A tool that will be run.

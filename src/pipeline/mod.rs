@@ -94,7 +94,8 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
     } else {
         override_image::plan(&wrapper.overrides)?
     };
-    if request.options.build_system.print_inputs {
+    let wanted = &request.options.build_system;
+    if wanted.print_inputs {
         inputs::of_host_link(
             request,
             &scanned,
@@ -103,7 +104,7 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
             &plan,
             &toolchain,
         )?;
-        inputs::print(&plan.jobs, &toolchain, request.style, &request.options)?;
+        inputs::print(&plan.jobs, &toolchain, request.style, wanted)?;
         return Ok(ExitCode::SUCCESS);
     }
     let work_dir = work_dir(request)?;
@@ -229,11 +230,10 @@ fn pass_through(request: &Request, toolchain: &Toolchain) -> Result<ExitCode, Er
     if wrapper.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    timing::report(&request.options, wrapper.time_trace.as_ref())?;
     let wanted = &request.options.build_system;
     if wanted.print_inputs {
         inputs::run(&host_linker);
-        inputs::print(&[], toolchain, request.style, &request.options)?;
+        inputs::print(&[], toolchain, request.style, wanted)?;
         return Ok(ExitCode::SUCCESS);
     }
     if wanted.is_any() {
@@ -242,6 +242,7 @@ fn pass_through(request: &Request, toolchain: &Toolchain) -> Result<ExitCode, Er
         let status = host_link::run(&host_linker, request.style, arguments, &work_dir)?;
         return Ok(host_link::exit_code(status));
     }
+    timing::report(&request.options, wrapper.time_trace.as_ref())?;
     Err(host_link::exec(&host_linker, request).into())
 }
 

@@ -19,7 +19,7 @@ pub(super) fn tool(
     if let Some(path) = only {
         return search.only(path);
     }
-    for (dir, rule) in bin_dirs(named) {
+    for (dir, rule) in bin_dirs(named, search.is_hermetic()) {
         search.dir(&dir, &[name], rule);
         if search.has_found() {
             break;
@@ -31,10 +31,16 @@ pub(super) fn tool(
 
 /// In order, with their rules: the installation that was named, CUDA_PATH and
 /// CUDA_HOME, pip wheels, /usr/local/cuda. Wheels may be in many places, which are
-/// looked into when the iterator gets there.
-pub(super) fn bin_dirs(named: Option<&Path>) -> Box<dyn Iterator<Item = (PathBuf, &'static str)>> {
+/// looked into when the iterator gets there. A hermetic link has the first only.
+pub(super) fn bin_dirs(
+    named: Option<&Path>,
+    hermetic: bool,
+) -> Box<dyn Iterator<Item = (PathBuf, &'static str)>> {
     if let Some(cuda) = named {
         return Box::new(std::iter::once((cuda.join("bin"), NAMED_CUDA)));
+    }
+    if hermetic {
+        return Box::new(std::iter::empty());
     }
     let by_variable = ["CUDA_PATH", "CUDA_HOME"]
         .into_iter()

@@ -19,12 +19,18 @@ impl Toolchain {
             return Cow::Borrowed(self);
         }
         let mut own = self.clone();
+        own.is_for_one_target = true;
         own.named = self.chosen.clone();
         own.rules.launchers = BTreeMap::new();
         tables
             .chain([file.tools()])
             .for_each(|table| own.complete(table));
         Cow::Owned(own)
+    }
+
+    /// Whether the toolchain file says more of its target than of others.
+    pub fn is_for_one_target(&self) -> bool {
+        self.is_for_one_target
     }
 
     /// Names what has no name yet.

@@ -49,7 +49,7 @@ impl DeviceLibraries {
         let bins = beside_ptxas
             .map(|bin| (bin.to_owned(), "beside ptxas"))
             .into_iter()
-            .chain(cuda::bin_dirs(cuda));
+            .chain(cuda::bin_dirs(cuda, self.rules.hermetic));
         for (bin, rule) in bins {
             if let Some(root) = bin.parent() {
                 search.file(&root.join("nvvm/libdevice"), "libdevice.10.bc", rule);

@@ -45,6 +45,7 @@ pub struct Toolchain {
     /// By the toolchain file only, as options have it apart.
     omptarget: Option<PathBuf>,
     rules: Rules,
+    is_for_one_target: bool,
     arguments: Vec<OsString>,
     /// The Rust toolchains to look into, the caller's first. Most links need
     /// none, so they are looked for when one does.
@@ -69,6 +70,7 @@ impl Toolchain {
             named: named.clone(),
             omptarget: None,
             rules,
+            is_for_one_target: false,
             arguments: arguments.to_vec(),
             rust: OnceLock::new(),
         };
@@ -118,11 +120,18 @@ impl Toolchain {
     /// The libLLVM that [`Self::llvm`] opens unless it is refused then; `None` if
     /// there is none.
     pub fn llvm_by_name(&self, bitcode: &[&DeviceInput]) -> Option<PathBuf> {
+        if self.rules.hermetic {
+            return self.named.llvm.clone();
+        }
         llvm::first_choice(self.named.llvm.as_deref(), self.rust(), bitcode)
     }
 
-    /// The libLLVMs to choose from where none is named, in order.
+    /// The libLLVMs to choose from where none is named, in order: none in a hermetic
+    /// link.
     pub fn llvm_candidates(&self) -> Vec<Candidate> {
+        if self.rules.hermetic {
+            return Vec::new();
+        }
         llvm::candidates(self.rust())
     }
 

@@ -173,6 +173,11 @@ impl<'a> Search<'a> {
         self.looked.push("PATH".into());
     }
 
+    /// Whether only what is named counts.
+    pub(super) fn is_hermetic(&self) -> bool {
+        self.rules.hermetic
+    }
+
     /// Whether all further places would be passed over.
     pub(super) fn has_found(&self) -> bool {
         self.found.is_some()

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::device_code::{
-    AMD, CPU, NVIDIA, RUNTIME, Target, bitcode, embed, launcher_with, object, pack, saxpy_images,
+    AMD, CPU, NVIDIA, RUNTIME, Target, bitcode, embed, launcher_with, nvidia, object, pack,
+    saxpy_images,
 };
 use crate::device_libraries::{ROCM, libdevice, math};
 use crate::workbench::{Run, Workbench, cuda_tool, offlink, system_libllvm};
@@ -138,6 +139,94 @@ fn listed_inputs_are_the_opened_files() {
         assert!(printed.is_superset(&listed), "{printed:?} {listed:?}");
         assert!(!bench.path("deep/er/image").exists());
     }
+}
+
+/// What comes from the cache depends on the same files, though fewer are opened.
+#[test]
+fn an_image_from_the_cache_has_the_same_inputs() {
+    let bench = Workbench::new();
+    toolchain(&bench);
+    let kernels = math(&bench, NVIDIA, &[]);
+    let link = |depfile: &str| {
+        let mut command = bench.command(offlink());
+        command
+            .args(device_link(NVIDIA, std::slice::from_ref(&kernels)))
+            .args(["--offlink-cache-dir=cache", "--offlink-explain-cache"])
+            .args(["-MD", "-MF", depfile]);
+        command.warns()
+    };
+    let _missed = link("first.d");
+    let found = link("second.d");
+    assert!(found.contains("taken from the cache"), "{found}");
+    let listed = read(bench.path("first.d"));
+    assert_eq!(listed, read(bench.path("second.d")));
+    let inputs = inputs_in(&listed, "deep/er/image");
+    for needed in [
+        cuda_tool("ptxas"),
+        cuda_tool("nvlink"),
+        libdevice(),
+        system_libllvm(&bench, "libLLVM.so.22.1"),
+    ] {
+        assert!(inputs.contains(&needed), "{needed:?} {inputs:?}");
+    }
+    assert_eq!(inputs.len(), 6, "{inputs:?}");
+}
+
+/// A launcher may change what a tool makes.
+#[test]
+fn no_image_of_a_launched_tool_is_kept() {
+    let bench = Workbench::new();
+    let ptxas = cuda_tool("ptxas");
+    let text = format!("tools.ptxas = ['/usr/bin/env', '{}']\n", ptxas.display());
+    bench.write("offlink.toml", text);
+    let said = bench
+        .offlink()
+        .args(device_link(NVIDIA, &[bitcode(&bench, "saxpy", NVIDIA)]))
+        .args(["--offlink-cache-dir=cache", "--offlink-explain-cache"])
+        .warns();
+    assert!(said.contains("ptxas has a launcher"), "{said}");
+}
+
+/// The cache tells the tools of targets apart.
+#[test]
+fn another_tool_of_one_target_makes_its_image_anew() {
+    let bench = Workbench::new();
+    let ptxas = cuda_tool("ptxas");
+    bench.write(
+        "offlink.toml",
+        "[target.'nvptx64-nvidia-cuda:sm_90']\nptxas = 'other-ptxas'\n",
+    );
+    let images = ["sm_80", "sm_90"].map(|arch| {
+        let target = nvidia(arch);
+        target.image(&bitcode(&bench, "saxpy", target))
+    });
+    let object = launcher_with(&bench, &images);
+    let said = |remark: &str| {
+        let script = format!("#!/bin/sh\n# {remark}\nexec '{}' \"$@\"\n", ptxas.display());
+        let script = bench.write("other-ptxas", script);
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(script, executable).expect("a program");
+        bench
+            .offlink()
+            .args([
+                "cc",
+                "-o",
+                "program",
+                "--offlink-toolchain=offlink.toml",
+                RUNTIME,
+            ])
+            .args([
+                "--offlink-cache-dir=cache",
+                "--offlink-explain-cache",
+                "--offlink-jobs=1",
+            ])
+            .arg(&object)
+            .warns()
+    };
+    said("one");
+    let found = said("another");
+    let taken = |arch: &str| found.contains(&format!("{arch}: taken from the cache"));
+    assert!(taken("sm_80") && !taken("sm_90"), "{found}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod reproducer;
 mod spirv;
 
 pub use error::DeviceError;
+pub(super) use key::{libraries as possible_libraries, tool_if_there_is_one, tools};
 
 use super::plan::{DeviceLink, Job, Work};
 use super::work_dir::WorkDir;
