@@ -1,10 +1,12 @@
 //! Everything that can end offlink, and how the process ends then.
 
+use crate::build_system::BuildSystemError;
 use crate::cache::upkeep::UpkeepError;
 use crate::cli::{PeerError, UsageError};
 use crate::mapped_file::ReadError;
 use crate::output_file::OutputError;
 use crate::pipeline::bundle::BundleError;
+use crate::pipeline::determinism::Differs;
 use crate::pipeline::device::DeviceError;
 use crate::pipeline::device_product::ProductError;
 use crate::pipeline::device_target::DeviceTargetError;
@@ -127,6 +129,12 @@ pub enum Error {
     /// The cache can't be looked after.
     #[error(transparent)]
     Upkeep(#[from] UpkeepError),
+    /// A device link is not deterministic.
+    #[error(transparent)]
+    Differs(#[from] Differs),
+    /// The build system can't be given what it wants.
+    #[error(transparent)]
+    BuildSystem(#[from] BuildSystemError),
     /// stdout is closed.
     #[error("cannot write to standard output: {0}")]
     Print(std::io::Error),
@@ -134,9 +142,19 @@ pub enum Error {
 
 impl Error {
     /// The exit code: 2 for a command line that makes no sense, 3 for a tool
-    /// that was run and failed, 1 for everything else.
+    /// that was run and failed, 4 for a hermetic link that lacks a declaration, 1
+    /// for everything else.
     pub fn exit_code(&self) -> u8 {
         match self {
+            Self::NotFound(error) | Self::Register(RegisterError::NoCompiler(error))
+                if error.is_undeclared() =>
+            {
+                4
+            }
+            Self::Omptarget(OmptargetError::Undeclared(_)) => 4,
+            Self::BuildSystem(BuildSystemError::Forbidden { .. }) => 4,
+            Self::BuildSystem(BuildSystemError::NoLink) => 2,
+            Self::Device(error) if error.is_undeclared() => 4,
             Self::Usage(_) | Self::Peer(_) | Self::Scan(ScanError::NoTriple(_)) => 2,
             Self::Device(error) if error.is_tool_failure() => 3,
             Self::Register(RegisterError::Compiler(_)) => 3,

@@ -9,12 +9,14 @@
 #![deny(unsafe_code)]
 
 mod arch_list;
+mod build_system;
 mod cache;
 mod cli;
 mod device_input;
 mod device_setting;
 mod doctor;
 mod error;
+mod files;
 mod image_argument;
 mod inspect;
 mod loader;

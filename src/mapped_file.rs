@@ -1,5 +1,6 @@
 //! Input files, mapped once and shared.
 
+use crate::files;
 use bytes::Bytes;
 use memmap2::Mmap;
 use std::collections::BTreeMap;
@@ -36,6 +37,17 @@ impl From<ReadError> for std::io::Error {
 /// # Errors
 /// [`ReadError`] when the file can't be opened or mapped, or is a directory.
 pub fn map(path: &Path) -> Result<Bytes, ReadError> {
+    let contents = map_unlisted(path)?;
+    files::read(path);
+    Ok(contents)
+}
+
+/// As [`map`], for a file that lists of inputs are not to name: the cache reads such
+/// to know them.
+///
+/// # Errors
+/// Those of [`map`].
+pub fn map_unlisted(path: &Path) -> Result<Bytes, ReadError> {
     map_file(path).map_err(|source| ReadError {
         path: path.into(),
         source,

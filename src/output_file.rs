@@ -1,6 +1,6 @@
 //! Output files appear whole or not at all.
 
-use crate::mapped_file;
+use crate::{files, mapped_file};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -42,6 +42,7 @@ pub fn write<E: From<OutputError>>(
     out.flush().map_err(failed)?;
     drop(out);
     file.persist(path).map_err(|error| failed(error.error))?;
+    files::written(path);
     Ok(())
 }
 
@@ -109,6 +110,20 @@ pub fn write_bytes(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
             source,
         })
     })
+}
+
+/// Writes `contents` as [`write_bytes`] does, unless the file has them already: it
+/// keeps its time then, by which build systems see that nothing behind it has to be
+/// done again.
+///
+/// # Errors
+/// [`OutputError`] when the file can't be written.
+pub fn write_if_changed(path: &Path, contents: &[u8]) -> Result<(), OutputError> {
+    if std::fs::read(path).is_ok_and(|old| old == contents) {
+        files::written(path);
+        return Ok(());
+    }
+    write_bytes(path, contents)
 }
 
 /// What any new file gets; the umask takes from it.

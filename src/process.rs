@@ -1,9 +1,10 @@
 //! Running the tools that a link needs: ptxas, nvlink, lld.
 
-use crate::timing;
+use crate::{files, timing};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Instant;
 use thiserror::Error;
@@ -18,6 +19,19 @@ pub struct Tool {
     pub path: PathBuf,
     /// Why it is this one: `CUDA_HOME`, `PATH` …
     pub rule: &'static str,
+    /// The program that starts it, with its arguments; none for most.
+    pub launcher: Vec<OsString>,
+    /// What it sees of the environment.
+    pub environment: Environment,
+}
+
+/// What tools see of the environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Nothing of this process's.
+    pub is_clean: bool,
+    /// Variables that are set in any case.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// A tool did not do its work.
@@ -58,6 +72,43 @@ impl ToolError {
 }
 
 impl Tool {
+    /// The tool's command, to which arguments can be added.
+    pub fn command(&self) -> Command {
+        self.files().for_each(files::read);
+        // The system would look for a bare name in PATH.
+        let program = match self.path.components().count() {
+            1 => Path::new(".").join(&self.path),
+            _ => self.path.clone(),
+        };
+        let mut words = self.launcher.iter().map(OsString::as_os_str);
+        let mut command = match words.next() {
+            None => Command::new(program),
+            Some(launcher) => {
+                let mut command = Command::new(launcher);
+                command.args(words).arg(program);
+                command
+            }
+        };
+        if self.environment.is_clean {
+            // A place for its temporary files does not show in what it makes.
+            let temporary = std::env::temp_dir();
+            command
+                .env_clear()
+                .env("TMPDIR", temporary)
+                .env("LC_ALL", "C");
+        }
+        command.envs(&self.environment.variables);
+        command
+    }
+
+    /// The files that are opened to start it: the program, its launcher and files
+    /// among that one's arguments.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let launcher = self.launcher.iter().map(Path::new);
+        let launcher = launcher.filter(|path| path.components().count() > 1 && path.is_file());
+        launcher.chain([self.path.as_path()])
+    }
+
     /// Runs the tool and waits; returns what it printed, stderr first. Nothing
     /// of it is shown, and its locale is C, so that messages are the same
     /// everywhere.
@@ -65,10 +116,10 @@ impl Tool {
     /// # Errors
     /// [`ToolError`] when it can't be started or does not exit with 0.
     pub fn run(&self, arguments: &[OsString], purpose: &str) -> Result<String, ToolError> {
-        let mut command = Command::new(&self.path);
+        let mut command = self.command();
         command
-            .args(arguments)
             .env("LC_ALL", "C")
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

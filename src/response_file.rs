@@ -1,5 +1,8 @@
 //! Response files: `@FILE` stands for the arguments in FILE.
 
+use crate::files;
+use crate::mapped_file::{self, ReadError};
+use crate::options::strip_prefix;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
@@ -19,11 +22,37 @@ pub fn expand(arguments: Vec<OsString>) -> Vec<OsString> {
     expanded
 }
 
+/// Replaces every `--params=FILE` by the lines of that file, each an argument as it
+/// is: what Bazel writes in its format `multiline`.
+///
+/// # Errors
+/// [`ReadError`] when a file can't be read: nothing else has this option.
+pub fn expand_lines(arguments: Vec<OsString>) -> Result<Vec<OsString>, ReadError> {
+    let mut expanded = Vec::with_capacity(arguments.len());
+    for argument in arguments {
+        let Some(name) = strip_prefix(&argument, "--params=") else {
+            expanded.push(argument);
+            continue;
+        };
+        let text = mapped_file::map(Path::new(name))?;
+        let lines = text.strip_suffix(b"\n").unwrap_or(&text);
+        if !text.is_empty() {
+            let lines = lines.split(|byte| *byte == b'\n');
+            expanded.extend(lines.map(|line| OsStr::from_bytes(line).to_owned()));
+        }
+    }
+    Ok(expanded)
+}
+
 fn expand_one(argument: OsString, depth: usize, expanded: &mut Vec<OsString>) {
     let contents = match argument.as_bytes() {
         [b'@', name @ ..] if depth < MAX_DEPTH => {
             let path = Path::new(OsStr::from_bytes(name));
-            std::fs::read(path).ok().map(|text| split(path, &text))
+            let text = std::fs::read(path).ok();
+            text.map(|text| {
+                files::read(path);
+                split(path, &text)
+            })
         }
         _ => None,
     };
@@ -122,6 +151,18 @@ mod tests {
     fn gnu_quoting() {
         let text = b"a 'b c'  \"d\\\"e\"\nf\\ g '' h'i'";
         assert_eq!(split_gnu(text), ["a", "b c", "d\"e", "f g", "", "hi"]);
+    }
+
+    #[test]
+    fn lines_are_taken_as_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("params");
+        std::fs::write(&file, "-o\na b\\'\n\nlast\n").unwrap();
+        let option = format!("--params={}", file.display());
+        let expanded = expand_lines(vec!["link".into(), option.into()]).unwrap();
+        assert_eq!(expanded, ["link", "-o", "a b\\'", "", "last"]);
+        let missing = expand_lines(vec!["--params=/no/such".into()]).unwrap_err();
+        assert!(missing.to_string().contains("/no/such"));
     }
 
     #[test]

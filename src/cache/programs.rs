@@ -165,7 +165,7 @@ impl Programs {
         {
             return Ok(memory);
         }
-        let data = mapped_file::map(&path)?;
+        let data = mapped_file::map_unlisted(&path)?;
         let dynamic = Dynamic::read(&data);
         let memory = Memory {
             digest: Digest::of(&data),

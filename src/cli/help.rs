@@ -33,7 +33,8 @@ Single steps (offlink STEP --help says more):
 
 Options, taken out of any line:
 {}
-Exit codes: 0 done, 1 link failed, 2 usage, 3 a device tool failed; the host
+Exit codes: 0 done, 1 link failed, 2 usage, 3 a device tool failed, 4 something is
+not declared that a hermetic link needs, 70 a defect of offlink; the host
 linker's own code is passed on.
 ",
         version(),

@@ -3,6 +3,7 @@
 //! values as words of their own.
 
 use super::tokens::Token;
+use crate::files;
 use crate::request::{Input, InputName, LinkLine, OutputKind};
 use offlink_bundle::host_object::{Format, Platform};
 use std::ffi::{OsStr, OsString};
@@ -126,6 +127,7 @@ fn files_of_list(list: &OsStr) -> Option<Vec<OsString>> {
     let text = list.to_str()?;
     let (file, dir) = text.split_once(',').unwrap_or((text, ""));
     let names = std::fs::read_to_string(file).ok()?;
+    files::read(Path::new(file));
     let names = names.lines().filter(|name| !name.is_empty());
     Some(names.map(|name| Path::new(dir).join(name).into()).collect())
 }

@@ -13,9 +13,10 @@ mod tokens;
 mod verbs;
 
 use crate::image_argument::NoTriple;
+use crate::mapped_file::ReadError;
 use crate::options::{OptionError, Options};
 use crate::request::Request;
-use crate::{Error, pipeline, response_file, timing};
+use crate::{Error, build_system, pipeline, response_file, timing};
 use personalities::peers::llvm_bitcode_linker;
 use personalities::{cc, clang_linker_wrapper, guess, ld, lld_link, peers};
 use std::ffi::{OsStr, OsString};
@@ -45,6 +46,9 @@ pub enum UsageError {
     /// An own option is wrong.
     #[error(transparent)]
     Option(#[from] OptionError),
+    /// A file of arguments can't be read.
+    #[error(transparent)]
+    Params(#[from] ReadError),
     /// Device code is for no device.
     #[error(transparent)]
     NoTriple(#[from] NoTriple),
@@ -221,7 +225,12 @@ impl Command {
     pub fn run(self) -> Result<ExitCode, Error> {
         match self {
             Self::Link(request) => {
-                let outcome = pipeline::link(&request);
+                let outcome = pipeline::link(&request).and_then(|code| {
+                    if code == ExitCode::SUCCESS {
+                        build_system::finish(&request.options)?;
+                    }
+                    Ok(code)
+                });
                 let of_wrapper = request.wrapper.time_trace.as_ref();
                 timing::reported(outcome, &request.options, of_wrapper)
             }

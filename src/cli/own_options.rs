@@ -1,8 +1,68 @@
 //! Taking offlink's own options out of a foreign line.
 
-use crate::options::{OptionError, Options, is_own, strip_prefix};
+use super::UsageError;
+use crate::options::{OptionError, Options, is_own, split_once, strip_prefix};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+/// The options that a build system gives to any step, which own verbs take without
+/// `offlink-` too.
+const OF_BUILD_SYSTEMS: [&str; 7] = [
+    "toolchain",
+    "hermetic",
+    "print-inputs",
+    "unused-inputs-list",
+    "path-prefix-map",
+    "forbid-bytes",
+    "verify-deterministic",
+];
+
+/// The line of an own verb with the options of build systems in their long form:
+/// `--toolchain=FILE` is `--offlink-toolchain=FILE`, `-MD -MF FILE` is
+/// `--offlink-depfile=FILE`.
+///
+/// # Errors
+/// [`UsageError`] when one of `-MD` and `-MF` lacks the other or its file.
+pub fn without_prefix(arguments: Vec<OsString>) -> Result<Vec<OsString>, UsageError> {
+    let mut rest = Vec::with_capacity(arguments.len());
+    let (mut writes, mut file) = (false, None);
+    let mut arguments = arguments.into_iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "-MD" {
+            writes = true;
+        } else if argument == "-MF" {
+            let option = "-MF".into();
+            file = Some(arguments.next().ok_or(UsageError::NoArgument { option })?);
+        } else {
+            rest.push(long_form(argument));
+        }
+    }
+    match (writes, file) {
+        (true, Some(file)) => {
+            let mut depfile = OsString::from("--offlink-depfile=");
+            depfile.push(file);
+            rest.push(depfile);
+            Ok(rest)
+        }
+        (false, None) => Ok(rest),
+        _ => Err(UsageError::Contradiction(
+            "-MD and -MF FILE go together: write -MD -MF FILE".into(),
+        )),
+    }
+}
+
+fn long_form(argument: OsString) -> OsString {
+    let Some(rest) = strip_prefix(&argument, "--") else {
+        return argument;
+    };
+    let (name, _) = split_once(rest, b'=');
+    if !OF_BUILD_SYSTEMS.iter().any(|known| name == *known) {
+        return argument;
+    }
+    let mut long = OsString::from("--offlink-");
+    long.push(rest);
+    long
+}
 
 /// Moves every `--offlink-…` of the line into `options` and returns the rest,
 /// in order. They may stand alone, behind `-Xlinker` or in a `-Wl,…` group; in
@@ -92,6 +152,31 @@ mod tests {
         assert_eq!(tools.lld, Some("D".into()));
         assert_eq!(tools.ptxas, Some("P".into()));
         assert_eq!(options.jobs.map(|n| n.get()), Some(2));
+    }
+
+    #[test]
+    fn build_systems_options_on_own_verbs() {
+        let long = |line: &str| {
+            let arguments = line.split_whitespace().map(OsString::from).collect();
+            let rest = without_prefix(arguments)?;
+            Ok::<_, UsageError>(rest.join(OsStr::new(" ")).into_string().unwrap())
+        };
+        assert_eq!(
+            long("link --hermetic -MD --emit=bc -MF x.d --toolchain=t").unwrap(),
+            "link --offlink-hermetic --emit=bc --offlink-toolchain=t --offlink-depfile=x.d"
+        );
+        assert!(
+            long("link -MD")
+                .unwrap_err()
+                .to_string()
+                .contains("-MF FILE")
+        );
+        assert!(
+            long("link -MD -MF")
+                .unwrap_err()
+                .to_string()
+                .contains("'-MF'")
+        );
     }
 
     #[test]

@@ -81,7 +81,7 @@ const OMPTARGET: &str = "libomptarget";
 /// # Errors
 /// [`Error`] when there is no place for a temporary file.
 pub fn find(options: &Options, toolchain: &Toolchain, devices: &Devices) -> Result<Found, Error> {
-    let named = &options.device.tools;
+    let named = toolchain.named();
     let tools = vec![
         rust(toolchain),
         llvm(toolchain, named.llvm.as_deref()),

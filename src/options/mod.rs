@@ -4,13 +4,16 @@
 mod table;
 
 use crate::arch_list::{ArchList, ArchListError};
+use crate::build_system::Wanted;
 use crate::device_setting::DeviceSetting;
 use crate::image_argument::{ImageArgument, ImageArgumentError};
 use crate::spirv_runtime::SpirvRuntime;
+use crate::toolchain::{ToolchainFile, ToolchainFileError};
 use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use table::{OwnOption, TABLE};
 use thiserror::Error;
 
@@ -55,6 +58,10 @@ pub struct Options {
     pub cache_dir: Choice,
     /// Say why an image was not in the cache.
     pub explain_cache: bool,
+    /// Run device links twice and compare.
+    pub verify_deterministic: bool,
+    /// What the build system wants besides the outputs.
+    pub build_system: Wanted,
     /// Where to keep what is made on the way.
     pub save_temps: Option<PathBuf>,
     /// Print the steps instead of running them.
@@ -194,6 +201,36 @@ pub struct ToolPaths {
     /// A compiler driver for the host, which makes the registration object where
     /// offlink has no compiled code for it.
     pub cc: Option<PathBuf>,
+    /// The toolchain file, which names the others.
+    pub file: Option<Arc<ToolchainFile>>,
+    /// Nothing is looked for that is not named.
+    pub hermetic: bool,
+}
+
+impl ToolPaths {
+    /// Whether nothing may be looked for, as the line or the toolchain file says.
+    pub fn is_hermetic(&self) -> bool {
+        self.hermetic || self.file.as_ref().is_some_and(|file| file.hermetic)
+    }
+
+    /// All that is named, by options or the toolchain file: files and folders of
+    /// libraries, not whole installations.
+    pub fn declared(&self) -> Vec<PathBuf> {
+        let named = [
+            &self.llvm,
+            &self.ptxas,
+            &self.nvlink,
+            &self.lld,
+            &self.spirv_link,
+            &self.libdevice,
+            &self.rocm_device_libs,
+            &self.host_linker,
+            &self.cc,
+        ];
+        let of_file = self.file.iter().flat_map(|file| file.files());
+        let named = named.into_iter().flatten().map(PathBuf::as_path);
+        named.chain(of_file).map(Path::to_owned).collect()
+    }
 }
 
 /// An own option that can't be taken.
@@ -229,6 +266,9 @@ pub enum OptionError {
     /// A list of archs names something that is none.
     #[error(transparent)]
     Archs(#[from] ArchListError),
+    /// The toolchain file can't be used.
+    #[error(transparent)]
+    ToolchainFile(#[from] ToolchainFileError),
 }
 
 const PREFIX: &str = "--offlink-";
@@ -252,6 +292,11 @@ impl Options {
             }
         }
         Ok(options)
+    }
+
+    /// Whether the user cares that the same link gives the same bytes elsewhere.
+    pub fn wants_reproducibility(&self) -> bool {
+        self.verify_deterministic || self.device.tools.is_hermetic()
     }
 
     /// Takes `argument` in if it is an own option; `false` if it is not one.
@@ -356,6 +401,7 @@ mod tests {
             "22|24" => "24",
             "auto|never|always" => "never",
             "MIB" => "512",
+            "OLD=NEW" => "/old=new",
             hint if hint.starts_with("image|") => "ptx",
             hint if hint.starts_with("file=") => "file=F,triple=T,arch=A",
             _ => "x",
@@ -365,6 +411,10 @@ mod tests {
     #[test]
     fn every_option_with_a_good_value_and_its_variable() {
         for own in TABLE {
+            // It is read; tests/e2e/hermetic.rs has files.
+            if own.name == "toolchain" {
+                continue;
+            }
             let value = good_value(own);
             let joined = value.map(|value| format!("={value}")).unwrap_or_default();
             let argument = format!("--offlink-{}{joined}", own.name);

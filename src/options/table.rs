@@ -1,7 +1,8 @@
 //! The table of offlink's own options: each with its value, its environment
 //! variable, its line of help and its effect.
 
-use super::{Choice, DeviceLib, Emit, OptionError, Options, Split};
+use super::{Choice, DeviceLib, Emit, OptionError, Options, Split, split_once};
+use crate::toolchain::ToolchainFile;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -119,6 +120,17 @@ pub(super) const TABLE: &[OwnOption] = &[
         },
     },
     OwnOption {
+        name: "toolchain",
+        hint: Some("FILE"),
+        variable: Some("OFFLINK_TOOLCHAIN"),
+        help: "the toolchain file, which names tools and device libraries (docs/HERMETIC.md)",
+        apply: |options, value| {
+            let file = ToolchainFile::read(value.as_ref())?;
+            options.device.tools.file = Some(file.into());
+            Ok(true)
+        },
+    },
+    OwnOption {
         name: "memory",
         hint: Some("MIB"),
         variable: Some("OFFLINK_MEMORY"),
@@ -126,6 +138,75 @@ pub(super) const TABLE: &[OwnOption] = &[
         apply: |options, value| {
             options.memory = value.to_str().and_then(|text| text.parse().ok());
             Ok(options.memory.is_some())
+        },
+    },
+    OwnOption {
+        name: "hermetic",
+        hint: None,
+        variable: None,
+        help: "use only what is named: no PATH, no usual places, a clean environment for tools",
+        apply: |options, _| {
+            options.device.tools.hermetic = true;
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "print-inputs",
+        hint: None,
+        variable: None,
+        help: "print the files that the link would open instead of linking",
+        apply: |options, _| {
+            options.build_system.print_inputs = true;
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "depfile",
+        hint: Some("FILE"),
+        variable: None,
+        help: "write there, for make or ninja, which files were opened (own steps: -MD -MF FILE)",
+        apply: |options, value| path(&mut options.build_system.depfile, value),
+    },
+    OwnOption {
+        name: "unused-inputs-list",
+        hint: Some("FILE"),
+        variable: None,
+        help: "write there which named tools and device libraries were not opened",
+        apply: |options, value| path(&mut options.build_system.unused_inputs, value),
+    },
+    OwnOption {
+        name: "path-prefix-map",
+        hint: Some("OLD=NEW"),
+        variable: None,
+        help: "in lists of files, write NEW where a path starts with OLD; may be repeated",
+        apply: |options, value| {
+            let (old, new) = split_once(value, b'=');
+            let (Some(new), false) = (new, old.is_empty()) else {
+                return Ok(false);
+            };
+            let map = &mut options.build_system.prefix_map;
+            map.push((old.into(), new.into()));
+            Ok(true)
+        },
+    },
+    OwnOption {
+        name: "forbid-bytes",
+        hint: Some("TEXT"),
+        variable: None,
+        help: "fail if an output holds TEXT, such as the root of the build; may be repeated",
+        apply: |options, value| {
+            options.build_system.forbidden.push(value.into());
+            Ok(!value.is_empty())
+        },
+    },
+    OwnOption {
+        name: "verify-deterministic",
+        hint: None,
+        variable: None,
+        help: "run the tools of device links twice, and fail if the images differ",
+        apply: |options, _| {
+            options.verify_deterministic = true;
+            Ok(true)
         },
     },
     OwnOption {

@@ -60,7 +60,7 @@ pub fn commands(
         let (bundle, object) = (bundle_file(kind), format!("offlink.{}.o", kind.as_str()));
         let mut wrap = words(&["offlink", "wrap"]);
         wrap.extend(host_triple(host));
-        wrap.extend(compiler(request, host, &host_linker));
+        wrap.extend(compiler(request, host, toolchain, &host_linker));
         wrap.extend(entries_of_llvm(selected.entries.form(kind)));
         wrap.extend(words(&["-o", &object, &bundle]));
         if is_relocatable && matches!(kind, OffloadKind::OpenMp | OffloadKind::Sycl) {
@@ -181,8 +181,13 @@ fn bundle_line(
 }
 
 /// The compiler, where the host needs one and the line says which.
-fn compiler(request: &Request, host: &Host, host_linker: &Path) -> Option<OsString> {
-    let named = request.options.device.tools.cc.as_deref();
+fn compiler(
+    request: &Request,
+    host: &Host,
+    toolchain: &Toolchain,
+    host_linker: &Path,
+) -> Option<OsString> {
+    let named = toolchain.named().cc.as_deref();
     let driver = (request.style == Style::Cc).then_some(host_linker);
     let compiler = named.or(driver)?;
     (host.triple != DEFAULT_HOST).then(|| format!("--cc={}", compiler.display()).into())

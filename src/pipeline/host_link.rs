@@ -4,12 +4,13 @@
 use super::mach_o_copies::Copies;
 use super::work_dir::WorkDir;
 use crate::output_file::{self, OutputError};
+use crate::process::Tool;
 use crate::request::{Request, Style};
 use crate::{process, response_file};
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::path::PathBuf;
+use std::process::{ExitCode, ExitStatus};
 use thiserror::Error;
 
 /// The host linker can't be run.
@@ -42,13 +43,13 @@ fn needs_response_file(arguments: &[OsString], style: Style) -> bool {
 
 /// Replaces this process by the host linker, with the line as it came. Returns
 /// only if that fails.
-pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
+pub fn exec(linker: &Tool, request: &Request) -> HostLinkError {
     let start = |source| HostLinkError::Start {
-        path: linker.into(),
+        path: linker.path.clone(),
         source,
     };
     if !needs_response_file(&request.arguments, request.style) {
-        return start(Command::new(linker).args(&request.arguments).exec());
+        return start(linker.command().args(&request.arguments).exec());
     }
     // The file must outlive this process, so it can't be a temporary one that
     // is removed at its end; the linker runs as a child instead.
@@ -71,7 +72,7 @@ pub fn exec(linker: &Path, request: &Request) -> HostLinkError {
 /// # Errors
 /// [`HostLinkError`] when it can't be run; that it fails is no error here.
 pub fn run(
-    linker: &Path,
+    linker: &Tool,
     style: Style,
     mut arguments: Vec<OsString>,
     work_dir: &WorkDir,
@@ -86,10 +87,10 @@ pub fn run(
         reference.push(file);
         arguments.push(reference);
     }
-    let mut command = Command::new(linker);
+    let mut command = linker.command();
     process::run(command.args(arguments), "host link", None, |_| Ok(())).map_err(|source| {
         HostLinkError::Start {
-            path: linker.into(),
+            path: linker.path.clone(),
             source,
         }
     })

@@ -2,8 +2,10 @@
 //! what comes of it.
 
 use super::bundle::{self, Described};
+use super::determinism;
 use super::device::{self, DeviceImage, Setting};
 use super::group::Group;
+use super::inputs;
 use super::plan;
 use super::work_dir::WorkDir;
 use crate::device_input::DeviceInput;
@@ -48,9 +50,15 @@ pub fn link(
         jobs.extend(own);
     }
     let toolchain = Toolchain::new(&options.device.tools, &[]);
+    if options.build_system.print_inputs {
+        return inputs::print(&jobs, &toolchain, Style::Cc, &options.build_system);
+    }
     let work_dir = WorkDir::new(options.save_temps.as_deref(), "offlink")?;
     let setting = Setting::new(&jobs, &toolchain, options, Style::Cc, &work_dir, output);
     let images = timing::phase("device links", || device::link_all(&setting))?;
+    if options.verify_deterministic {
+        determinism::verify(&images, &jobs, &toolchain, options, Style::Cc)?;
+    }
     timing::phase("write", || match images.as_slice() {
         [image] => Ok(output_file::write_bytes(output, &image.data)?),
         images => write_all(images, options, output),

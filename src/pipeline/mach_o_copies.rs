@@ -81,7 +81,11 @@ impl Copies {
         if !host.is_macos() {
             return Ok(copies);
         }
-        let libraries = Libraries::new(&request.line, host);
+        let libraries = Libraries::new(
+            &request.line,
+            host,
+            request.options.device.tools.is_hermetic(),
+        );
         for input in &request.line.inputs {
             let Some((word, path)) = place_of(&input.name, &libraries) else {
                 continue;

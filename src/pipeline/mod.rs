@@ -4,6 +4,7 @@
 
 pub mod bundle;
 mod compile;
+pub mod determinism;
 pub mod device;
 pub mod device_product;
 pub mod device_target;
@@ -13,6 +14,7 @@ pub mod group;
 pub mod host;
 pub mod host_link;
 pub mod image_file;
+mod inputs;
 pub mod llvm_commands;
 pub mod mach_o_copies;
 pub mod openmp_runtime;
@@ -28,10 +30,10 @@ pub mod verify;
 pub mod work_dir;
 pub mod wrapped_module;
 
-use crate::Error;
 use crate::request::{OutputKind, Request};
 use crate::timing;
 use crate::toolchain::Toolchain;
+use crate::{Error, files};
 use host::Host;
 use host_link::Line;
 use llvm_commands::Origin;
@@ -74,6 +76,11 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
         verify::has_device_code(&selected)?;
         openmp_runtime::check(&scanned, &selected.entries)?;
     }
+    if request.options.wants_reproducibility() {
+        let entries = selected.entries.entries.iter();
+        let warning = determinism::warning(entries.map(|(_, entry)| entry.name.as_str()));
+        warning.iter().for_each(|text| crate::report::warning(text));
+    }
     if request.options.dry_run {
         let commands = dry_run::commands(selected, request, &scanned, &host, &toolchain)?;
         crate::report::print(&commands)?;
@@ -87,6 +94,19 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
     } else {
         override_image::plan(&wrapper.overrides)?
     };
+    let wanted = &request.options.build_system;
+    if wanted.print_inputs {
+        inputs::of_host_link(
+            request,
+            &scanned,
+            &host,
+            &selected.entries,
+            &plan,
+            &toolchain,
+        )?;
+        inputs::print(&plan.jobs, &toolchain, request.style, wanted)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let work_dir = work_dir(request)?;
     let transcript = Transcript::new(request, &plan, &origins, &toolchain, &work_dir);
     transcript.device_links()?;
@@ -101,6 +121,15 @@ pub fn link(request: &Request) -> Result<ExitCode, Error> {
             device::Setting::new(&plan.jobs, &toolchain, options, style, &work_dir, output);
         device::link_all(&setting)
     })?;
+    if request.options.verify_deterministic {
+        determinism::verify(
+            &images,
+            &plan.jobs,
+            &toolchain,
+            &request.options,
+            request.style,
+        )?;
+    }
     for warning in images.iter().filter_map(device::DeviceImage::warning) {
         crate::report::warning(&warning);
     }
@@ -164,7 +193,7 @@ impl Output<'_> {
             self.scanned,
             self.toolchain,
         )?;
-        let host_linker = self.toolchain.host_linker(request.style)?;
+        let host_linker = self.toolchain.host_linker_tool(request.style)?;
         let copies = Copies::write(request, self.host, self.work_dir)?;
         let line = host_link::arguments(&Line {
             request,
@@ -173,7 +202,8 @@ impl Output<'_> {
             copies: &copies,
             runtime: &runtime,
         });
-        self.transcript.host_link(&host_linker, &line);
+        self.transcript.host_link(&host_linker.path, &line);
+        files::written(&request.line.output);
         let status = host_link::run(&host_linker, request.style, line, self.work_dir)?;
         if !status.success() {
             return Ok(host_link::exit_code(status));
@@ -191,14 +221,26 @@ impl Output<'_> {
 /// Hands the line to the host linker as it came; returns only if it is not to be
 /// run or can't be.
 fn pass_through(request: &Request, toolchain: &Toolchain) -> Result<ExitCode, Error> {
-    let host_linker = toolchain.host_linker(request.style)?;
+    let host_linker = toolchain.host_linker_tool(request.style)?;
     let wrapper = &request.wrapper;
     if wrapper.dry_run || wrapper.verbose {
-        let line = llvm_commands::host_line(&host_linker, &request.arguments);
+        let line = llvm_commands::host_line(&host_linker.path, &request.arguments);
         crate::report::raw(&line);
     }
     if wrapper.dry_run {
         return Ok(ExitCode::SUCCESS);
+    }
+    let wanted = &request.options.build_system;
+    if wanted.print_inputs {
+        inputs::run(&host_linker);
+        inputs::print(&[], toolchain, request.style, wanted)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if wanted.is_any() {
+        files::written(&request.line.output);
+        let (arguments, work_dir) = (request.arguments.clone(), work_dir(request)?);
+        let status = host_link::run(&host_linker, request.style, arguments, &work_dir)?;
+        return Ok(host_link::exit_code(status));
     }
     timing::report(&request.options, wrapper.time_trace.as_ref())?;
     Err(host_link::exec(&host_linker, request).into())

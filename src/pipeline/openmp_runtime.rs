@@ -96,8 +96,11 @@ pub fn arguments<'a>(
             entries: entries.form(OffloadKind::OpenMp),
             line: &request.line,
         })?;
-        let loader = Loader::new(host.platform, request.line.sysroot.as_deref());
-        run_path = library.run_path(&loader);
+        // What this machine's loader finds must not decide over a hermetic output.
+        if !options.device.tools.is_hermetic() {
+            let loader = Loader::new(host.platform, request.line.sysroot.as_deref());
+            run_path = library.run_path(&loader);
+        }
         // One without a name of its own is looked for by this path at run time.
         let path = std::path::absolute(&library.path).unwrap_or(library.path);
         arguments.push(path.into());

@@ -32,6 +32,14 @@ pub enum SealError {
 /// # Errors
 /// [`SealError`]; the object is as it was then.
 pub fn in_place(path: &Path) -> Result<(), SealError> {
+    seal_to(path, path)
+}
+
+/// Seals the relocatable object at `path` and writes the result to `output`.
+///
+/// # Errors
+/// [`SealError`]; `output` is as it was then.
+pub fn seal_to(path: &Path, output: &Path) -> Result<(), SealError> {
     let failed = |source| SealError::Object {
         object: path.into(),
         source,
@@ -40,5 +48,5 @@ pub fn in_place(path: &Path) -> Result<(), SealError> {
     // By reading: of a mapping all that was looked at stays in memory.
     let id = File::open(path).and_then(|mut file| seal::id(&mut file));
     let id = id.map_err(|error| failed(error.into()))?;
-    output_file::write(path, |out| seal::seal(&object, id, out).map_err(failed))
+    output_file::write(output, |out| seal::seal(&object, id, out).map_err(failed))
 }

@@ -153,7 +153,7 @@ impl<'a> Transcript<'a> {
             }
             objects.push(register::object_file(*kind, self.work_dir));
         }
-        let linker = host_linker_to_print(self.request, self.toolchain);
+        let linker = host_linker_to_print(self.toolchain);
         let kinds = self.commands.kinds();
         let runtime =
             openmp_runtime::arguments(kinds, entries, self.request, host, scanned, self.toolchain)?;
@@ -173,8 +173,8 @@ impl<'a> Transcript<'a> {
 }
 
 /// The host linker as the line names it: it need not be there to be printed.
-fn host_linker_to_print(request: &Request, toolchain: &Toolchain) -> PathBuf {
-    let named = request.options.device.tools.host_linker.clone();
+fn host_linker_to_print(toolchain: &Toolchain) -> PathBuf {
+    let named = toolchain.named().host_linker.clone();
     named
         .or_else(|| toolchain.host_linker(Style::Ld).ok())
         .unwrap_or_else(|| "ld".into())

@@ -1,5 +1,6 @@
 //! Where a link keeps what it makes on the way.
 
+use crate::files;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use thiserror::Error;
@@ -62,7 +63,9 @@ impl WorkDir {
 
     /// The path of the file `<stem>.<name>`.
     pub fn file(&self, name: &str) -> PathBuf {
-        self.path().join(format!("{}.{name}", self.stem))
+        let path = self.path().join(format!("{}.{name}", self.stem));
+        files::intermediate(&path);
+        path
     }
 
     /// Whether its files stay.

@@ -1,27 +1,25 @@
 //! Directories that may hold NVIDIA's tools.
 
-use super::search::{NotFound, Search};
+use super::search::{NAMED_CUDA, NotFound, Search};
 use super::{subdirectories, variable};
-use crate::options::ToolPaths;
 use crate::process::Tool;
 use std::path::{Path, PathBuf};
 
 /// The tool `name`: the program `only`, or else the first in the directories of
-/// CUDA installations and in PATH.
+/// CUDA installations (of `named` alone, if it is given) and in PATH.
 ///
 /// # Errors
 /// [`NotFound`] with all places that were looked at.
 pub(super) fn tool(
+    mut search: Search<'_>,
     name: &'static str,
     only: Option<&Path>,
-    named: &ToolPaths,
-    remedy: &'static str,
+    named: Option<&Path>,
 ) -> Result<Tool, NotFound> {
-    let mut search = Search::new(name, remedy);
     if let Some(path) = only {
         return search.only(path);
     }
-    for (dir, rule) in bin_dirs(named.cuda.as_deref()) {
+    for (dir, rule) in bin_dirs(named, search.is_hermetic()) {
         search.dir(&dir, &[name], rule);
         if search.has_found() {
             break;
@@ -33,10 +31,16 @@ pub(super) fn tool(
 
 /// In order, with their rules: the installation that was named, CUDA_PATH and
 /// CUDA_HOME, pip wheels, /usr/local/cuda. Wheels may be in many places, which are
-/// looked into when the iterator gets there.
-pub(super) fn bin_dirs(named: Option<&Path>) -> Box<dyn Iterator<Item = (PathBuf, &'static str)>> {
+/// looked into when the iterator gets there. A hermetic link has the first only.
+pub(super) fn bin_dirs(
+    named: Option<&Path>,
+    hermetic: bool,
+) -> Box<dyn Iterator<Item = (PathBuf, &'static str)>> {
     if let Some(cuda) = named {
-        return Box::new(std::iter::once((cuda.join("bin"), "--cuda-path")));
+        return Box::new(std::iter::once((cuda.join("bin"), NAMED_CUDA)));
+    }
+    if hermetic {
+        return Box::new(std::iter::empty());
     }
     let by_variable = ["CUDA_PATH", "CUDA_HOME"]
         .into_iter()

@@ -2,7 +2,8 @@
 //! ROCm's.
 
 use super::cuda;
-use super::search::{NotFound, Search};
+use super::file::Key;
+use super::search::{NAMED_ROCM, NotFound, Rules, Search};
 use super::{subdirectories, variable};
 use crate::options::ToolPaths;
 use std::path::{Path, PathBuf};
@@ -11,13 +12,15 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug)]
 pub struct DeviceLibraries {
     named: ToolPaths,
+    rules: Rules,
 }
 
 impl DeviceLibraries {
-    /// `named` holds what flags and environment name.
-    pub(super) fn new(named: &ToolPaths) -> Self {
+    /// `named` holds what is declared.
+    pub(super) fn new(named: &ToolPaths, rules: &Rules) -> Self {
         Self {
             named: named.clone(),
+            rules: rules.clone(),
         }
     }
 
@@ -28,6 +31,8 @@ impl DeviceLibraries {
     pub fn libdevice(&self) -> Result<PathBuf, NotFound> {
         let mut search = Search::new(
             "libdevice",
+            Key::Libdevice,
+            &self.rules,
             "name its libdevice.10.bc with --offlink-libdevice=PATH or OFFLINK_LIBDEVICE, or \
              install it with 'pip install nvidia-nvvm'",
         );
@@ -35,14 +40,16 @@ impl DeviceLibraries {
             return search.only_file(path).map(|found| found.path);
         }
         // First beside the ptxas in use, of which PATH may have a link.
-        let ptxas = cuda::tool("ptxas", self.named.ptxas.as_deref(), &self.named, "")
+        let cuda = self.named.cuda.as_deref();
+        let ptxas = Search::new("ptxas", Key::Ptxas, &self.rules, "");
+        let ptxas = cuda::tool(ptxas, "ptxas", self.named.ptxas.as_deref(), cuda)
             .ok()
             .and_then(|ptxas| ptxas.path.canonicalize().ok());
         let beside_ptxas = ptxas.as_deref().and_then(Path::parent);
         let bins = beside_ptxas
             .map(|bin| (bin.to_owned(), "beside ptxas"))
             .into_iter()
-            .chain(cuda::bin_dirs(self.named.cuda.as_deref()));
+            .chain(cuda::bin_dirs(cuda, self.rules.hermetic));
         for (bin, rule) in bins {
             if let Some(root) = bin.parent() {
                 search.file(&root.join("nvvm/libdevice"), "libdevice.10.bc", rule);
@@ -68,14 +75,21 @@ impl DeviceLibraries {
         const FILE: &str = "ocml.bc";
         let mut search = Search::new(
             "ROCm's device libraries",
+            Key::RocmDeviceLibs,
+            &self.rules,
             "name their folder, which holds ocml.bc, with --offlink-rocm-device-libs=DIR or \
              OFFLINK_ROCM_DEVICE_LIBS, or install ROCm's rocm-device-libs",
         );
         if let Some(dir) = &self.named.rocm_device_libs {
             return search.only_file(&dir.join(FILE)).map(|_| dir.clone());
         }
+        let rule = self
+            .named
+            .rocm
+            .as_ref()
+            .map_or("a usual place", |_| NAMED_ROCM);
         for dir in rocm_dirs(self.named.rocm.as_deref()) {
-            search.file(&dir, FILE, "a usual place");
+            search.file(&dir, FILE, rule);
         }
         let found = search.finish()?.path;
         Ok(found.parent().map_or_else(PathBuf::new, Path::to_owned))

@@ -2,6 +2,7 @@
 //! than one to be installed.
 
 use super::rust::Sysroot;
+use super::search::NotFound;
 use super::subdirectories;
 use crate::device_input::DeviceInput;
 use crate::mapped_file;
@@ -16,6 +17,9 @@ pub enum LlvmError {
     /// The library can't be used.
     #[error("{0}; name another with --offlink-llvm=PATH or OFFLINK_LLVM")]
     Load(#[from] LoadError),
+    /// None is declared.
+    #[error(transparent)]
+    Undeclared(NotFound),
     /// The library that was named is older than the bitcode.
     #[error(
         "'{origin}' was written by {producer}, which LLVM {version} ({}) cannot read; name a \

@@ -1,37 +1,51 @@
 //! Finding libLLVM, ptxas, nvlink, lld and the host linker.
 //!
-//! What was named by flag or environment is used or is an error; only what was
-//! not named is looked for.
+//! What was named by flag, environment or toolchain file, in this order, is used or
+//! is an error; only what was not named is looked for, and in a hermetic link not
+//! even that.
 
 mod cuda;
+mod declared;
 mod device_libraries;
+mod file;
 pub mod llvm;
 pub mod omptarget;
 pub mod rust;
 mod search;
 
 pub use device_libraries::DeviceLibraries;
+pub use file::{ToolchainFile, ToolchainFileError};
 pub use llvm::LlvmError;
 pub use search::NotFound;
 
 use crate::device_input::DeviceInput;
-use crate::options::ToolPaths;
-use crate::process::Tool;
+use crate::files;
+use crate::options::{Choice, ToolPaths};
+use crate::process::{Environment, Tool};
 use crate::request::Style;
+use file::Key;
 use llvm::Candidate;
 use offlink_bundle::host_object::{Format, Platform};
 use offlink_llvm::Library;
 use omptarget::{Omptarget, OmptargetError, Wanted};
 use rust::Sysroot;
-use search::Search;
+use search::{Rules, Search, undeclared};
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Where the tools of one link are.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Toolchain {
+    /// By flag or environment.
+    chosen: ToolPaths,
+    /// Also by the toolchain file.
     named: ToolPaths,
+    /// By the toolchain file only, as options have it apart.
+    omptarget: Option<PathBuf>,
+    rules: Rules,
+    is_for_one_target: bool,
     arguments: Vec<OsString>,
     /// The Rust toolchains to look into, the caller's first. Most links need
     /// none, so they are looked for when one does.
@@ -42,16 +56,48 @@ impl Toolchain {
     /// `named` holds what flags and environment name; `arguments` is the line,
     /// which under rustc tells its toolchain's directory.
     pub fn new(named: &ToolPaths, arguments: &[OsString]) -> Self {
-        Self {
+        let file = named.file.as_deref();
+        let rules = Rules {
+            hermetic: named.is_hermetic(),
+            environment: Environment {
+                is_clean: named.is_hermetic(),
+                variables: file.map_or_else(BTreeMap::new, |file| file.environment.clone()),
+            },
+            launchers: BTreeMap::new(),
+        };
+        let mut toolchain = Self {
+            chosen: named.clone(),
             named: named.clone(),
+            omptarget: None,
+            rules,
+            is_for_one_target: false,
             arguments: arguments.to_vec(),
             rust: OnceLock::new(),
+        };
+        if let Some(file) = file {
+            toolchain.complete(file.tools());
         }
+        toolchain
     }
 
-    /// The Rust toolchains that are looked into, in order.
+    fn search(&self, name: &'static str, key: Key, remedy: &'static str) -> Search<'_> {
+        Search::new(name, key, &self.rules, remedy)
+    }
+
+    /// What flags, environment and toolchain file name.
+    pub fn named(&self) -> &ToolPaths {
+        &self.named
+    }
+
+    /// The Rust toolchains that are looked into, in order: none in a hermetic link.
     pub fn rust(&self) -> &[Sysroot] {
-        self.rust.get_or_init(|| rust::sysroots(&self.arguments))
+        self.rust.get_or_init(|| {
+            if self.rules.hermetic {
+                Vec::new()
+            } else {
+                rust::sysroots(&self.arguments)
+            }
+        })
     }
 
     /// The libLLVM that can read all of `bitcode`, opened.
@@ -62,17 +108,30 @@ impl Toolchain {
         &self,
         bitcode: impl IntoIterator<Item = &'a DeviceInput>,
     ) -> Result<&'static Library, LlvmError> {
-        llvm::open(self.named.llvm.as_deref(), self.rust(), bitcode)
+        if self.rules.hermetic && self.named.llvm.is_none() {
+            return Err(LlvmError::Undeclared(undeclared("libLLVM", Key::Llvm)));
+        }
+        let library = llvm::open(self.named.llvm.as_deref(), self.rust(), bitcode)?;
+        // By the name that the user gave it, which the library resolves.
+        files::read(self.named.llvm.as_deref().unwrap_or(library.path()));
+        Ok(library)
     }
 
     /// The libLLVM that [`Self::llvm`] opens unless it is refused then; `None` if
     /// there is none.
     pub fn llvm_by_name(&self, bitcode: &[&DeviceInput]) -> Option<PathBuf> {
+        if self.rules.hermetic {
+            return self.named.llvm.clone();
+        }
         llvm::first_choice(self.named.llvm.as_deref(), self.rust(), bitcode)
     }
 
-    /// The libLLVMs to choose from where none is named, in order.
+    /// The libLLVMs to choose from where none is named, in order: none in a hermetic
+    /// link.
     pub fn llvm_candidates(&self) -> Vec<Candidate> {
+        if self.rules.hermetic {
+            return Vec::new();
+        }
         llvm::candidates(self.rust())
     }
 
@@ -81,6 +140,15 @@ impl Toolchain {
     /// # Errors
     /// [`OmptargetError`] when the named one is missing, or none is found.
     pub fn omptarget(&self, wanted: &Wanted<'_>) -> Result<Omptarget, OmptargetError> {
+        if *wanted.choice == Choice::Found {
+            if let Some(path) = &self.omptarget {
+                return omptarget::named(path, wanted.entries);
+            }
+            if self.rules.hermetic {
+                let error = undeclared("libomptarget", Key::Omptarget);
+                return Err(OmptargetError::Undeclared(error));
+            }
+        }
         omptarget::find(wanted, self.rust(), self.named.llvm.as_deref())
     }
 
@@ -92,7 +160,14 @@ impl Toolchain {
         let remedy = "name one with --offlink-ptxas=PATH or OFFLINK_PTXAS, install one with \
                       'pip install nvidia-cuda-nvcc', or make PTX with --offlink-emit=ptx, for \
                       a runtime that compiles it";
-        cuda::tool("ptxas", self.named.ptxas.as_deref(), &self.named, remedy)
+        let search = self.search("ptxas", Key::Ptxas, remedy);
+        let named = &self.named;
+        cuda::tool(
+            search,
+            "ptxas",
+            named.ptxas.as_deref(),
+            named.cuda.as_deref(),
+        )
     }
 
     /// nvlink.
@@ -102,12 +177,19 @@ impl Toolchain {
     pub fn nvlink(&self) -> Result<Tool, NotFound> {
         let remedy = "name one with --offlink-nvlink=PATH or OFFLINK_NVLINK, or install one with \
                       'pip install nvidia-cuda-nvcc'";
-        cuda::tool("nvlink", self.named.nvlink.as_deref(), &self.named, remedy)
+        let search = self.search("nvlink", Key::Nvlink, remedy);
+        let named = &self.named;
+        cuda::tool(
+            search,
+            "nvlink",
+            named.nvlink.as_deref(),
+            named.cuda.as_deref(),
+        )
     }
 
     /// Where device libraries are looked for.
     pub fn device_libraries(&self) -> DeviceLibraries {
-        DeviceLibraries::new(&self.named)
+        DeviceLibraries::new(&self.named, &self.rules)
     }
 
     /// spirv-link of SPIRV-Tools.
@@ -115,8 +197,9 @@ impl Toolchain {
     /// # Errors
     /// [`NotFound`] with all places that were looked at.
     pub fn spirv_link(&self) -> Result<Tool, NotFound> {
-        let mut search = Search::new(
+        let mut search = self.search(
             "spirv-link",
+            Key::SpirvLink,
             "install SPIRV-Tools ('apt install spirv-tools'), name one with \
              --offlink-spirv-link=PATH or OFFLINK_SPIRV_LINK, or compile the device code to \
              bitcode, which LLVM links",
@@ -133,7 +216,9 @@ impl Toolchain {
     /// # Errors
     /// [`NotFound`] when it is not in PATH.
     pub fn nvidia_smi(&self) -> Result<Tool, NotFound> {
-        let mut search = Search::new("nvidia-smi", "it comes with NVIDIA's driver");
+        let rules = Rules::default();
+        let remedy = "it comes with NVIDIA's driver";
+        let mut search = Search::new("nvidia-smi", Key::Cuda, &rules, remedy);
         search.path_variable(&["nvidia-smi"]);
         search.finish()
     }
@@ -143,8 +228,9 @@ impl Toolchain {
     /// # Errors
     /// [`NotFound`] with all places that were looked at.
     pub fn lld(&self) -> Result<Tool, NotFound> {
-        let mut search = Search::new(
+        let mut search = self.search(
             "lld",
+            Key::Lld,
             "name one with --offlink-lld=PATH or OFFLINK_LLD; any Rust toolchain has one",
         );
         if let Some(path) = &self.named.lld {
@@ -167,7 +253,8 @@ impl Toolchain {
 
     /// fatbinary, which is only printed: by its bare name where there is none.
     pub fn fatbinary(&self) -> PathBuf {
-        let tool = cuda::tool("fatbinary", None, &self.named, "");
+        let search = self.search("fatbinary", Key::Cuda, "");
+        let tool = cuda::tool(search, "fatbinary", None, self.named.cuda.as_deref());
         tool.map_or_else(|_| "fatbinary".into(), |tool| tool.path)
     }
 
@@ -175,7 +262,7 @@ impl Toolchain {
     /// this one, which is clang if offlink stands in for its wrapper; else from
     /// PATH, and by its bare name where there is none.
     pub fn llvm_tool(&self, name: &'static str) -> PathBuf {
-        let mut search = Search::new(name, "");
+        let mut search = self.search(name, Key::Llvm, "");
         let parent = format!("/proc/{}/exe", std::os::unix::process::parent_id());
         if let Ok(program) = std::fs::read_link(parent)
             && let Some(dir) = program.parent()
@@ -194,7 +281,7 @@ impl Toolchain {
 
     /// The compiler driver that links CPU images: the host linker if that is a
     /// driver, else the one in PATH, so that a link makes the same image whoever
-    /// asks for it.
+    /// asks for it; in a hermetic link the compiler that is declared.
     ///
     /// # Errors
     /// [`NotFound`] with all places that were looked at.
@@ -205,10 +292,14 @@ impl Toolchain {
                 ..self.host_linker_tool(style)?
             });
         }
-        let mut search = Search::new(
+        let mut search = self.search(
             "a compiler driver for CPU images",
+            Key::Cc,
             "install gcc or clang, or link through 'offlink cc'",
         );
+        if let (true, Some(path)) = (self.rules.hermetic, &self.named.cc) {
+            return search.only(path);
+        }
         search.path_variable(DRIVERS);
         search.finish()
     }
@@ -224,8 +315,9 @@ impl Toolchain {
         platform: Platform,
         triple: &str,
     ) -> Result<Compiler, NotFound> {
-        let mut search = Search::new(
+        let mut search = self.search(
             "a compiler for the host",
+            Key::Cc,
             "name one with --offlink-cc=PATH or OFFLINK_CC; clang compiles for any host",
         );
         let tool = match &self.named.cc {
@@ -265,8 +357,9 @@ impl Toolchain {
     /// # Errors
     /// [`NotFound`] with all places that were looked at.
     pub fn host_linker_tool(&self, style: Style) -> Result<Tool, NotFound> {
-        let mut search = Search::new(
+        let mut search = self.search(
             "the host linker",
+            Key::HostLinker,
             "name one with --offlink-host-linker=PATH or OFFLINK_HOST_LINKER",
         );
         if let Some(path) = &self.named.host_linker {

@@ -1,6 +1,7 @@
 //! Finding libomptarget, which OpenMP's images are registered with.
 
 use super::rust::{self, Sysroot};
+use super::search::NotFound;
 use crate::loader::{Loader, dynamic_of};
 use crate::options::Choice;
 use crate::pipeline::host::platform_of;
@@ -45,8 +46,11 @@ pub struct Wanted<'a> {
 #[derive(Debug, Error)]
 pub enum OmptargetError {
     /// The named file is none.
-    #[error("there is no libomptarget '{}', which --offlink-omptarget or OFFLINK_OMPTARGET names", .0.display())]
+    #[error("there is no libomptarget '{}', which --offlink-omptarget, OFFLINK_OMPTARGET or the toolchain file names", .0.display())]
     Named(PathBuf),
+    /// None is declared.
+    #[error(transparent)]
+    Undeclared(NotFound),
     /// The named file can't work.
     #[error(
         "'{}' is the libomptarget of LLVM {major}, which does not read offload entries of {}; name \
@@ -210,7 +214,8 @@ pub(super) fn find(
     })
 }
 
-fn named(path: &Path, entries: Generation) -> Result<Omptarget, OmptargetError> {
+/// The library at `path`, if it reads entries of this form.
+pub(super) fn named(path: &Path, entries: Generation) -> Result<Omptarget, OmptargetError> {
     if !path.is_file() {
         return Err(OmptargetError::Named(path.into()));
     }

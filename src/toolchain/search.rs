@@ -1,18 +1,45 @@
 //! A search that remembers where it looked.
 
-use crate::process::Tool;
+use super::file::Key;
+use crate::process::{Environment, Tool};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A tool is nowhere.
+/// A tool can't be had.
 #[derive(Debug, Error)]
-#[error("{name} was not found; looked in {}; {remedy}", list(looked))]
-pub struct NotFound {
-    name: &'static str,
-    looked: Vec<String>,
-    remedy: &'static str,
+pub enum NotFound {
+    /// It is nowhere.
+    #[error("{name} was not found; looked in {}; {remedy}", list(looked))]
+    Nowhere {
+        /// What is missing.
+        name: &'static str,
+        /// The places.
+        looked: Vec<String>,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A hermetic link needs it and looks for nothing.
+    #[error(
+        "{name} is needed but not declared, and a hermetic link looks for nothing; set '{key}' in \
+         the toolchain file, to a path"
+    )]
+    Undeclared {
+        /// What is missing.
+        name: &'static str,
+        /// The key of the toolchain file.
+        key: &'static str,
+    },
+}
+
+impl NotFound {
+    /// Whether a hermetic link was not told of it.
+    pub fn is_undeclared(&self) -> bool {
+        matches!(self, Self::Undeclared { .. })
+    }
 }
 
 fn list(looked: &[String]) -> String {
@@ -26,19 +53,46 @@ fn list(looked: &[String]) -> String {
 /// Why a tool is the one that the user wants.
 pub(super) const NAMED: &str = "named";
 
+/// Why a folder is looked into: it is that of the CUDA or ROCm installation that
+/// is named, which therefore is declared.
+pub(super) const NAMED_CUDA: &str = "--cuda-path";
+/// As [`NAMED_CUDA`].
+pub(super) const NAMED_ROCM: &str = "--rocm-path";
+
+/// What holds for the search for any tool.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rules {
+    /// Only what is named counts.
+    pub(super) hermetic: bool,
+    /// What puts the tool into its environment.
+    pub(super) environment: Environment,
+    /// By key, the commands that start tools.
+    pub(super) launchers: BTreeMap<Key, Vec<OsString>>,
+}
+
 /// The search for one tool: the first place that has it wins.
-pub(super) struct Search {
+pub(super) struct Search<'a> {
     name: &'static str,
+    key: Key,
+    rules: &'a Rules,
     remedy: &'static str,
     looked: Vec<String>,
     /// With why it is this one.
     found: Option<(PathBuf, &'static str)>,
 }
 
-impl Search {
-    pub(super) fn new(name: &'static str, remedy: &'static str) -> Self {
+impl<'a> Search<'a> {
+    /// A search for the tool called `name` in messages, which `key` declares.
+    pub(super) fn new(
+        name: &'static str,
+        key: Key,
+        rules: &'a Rules,
+        remedy: &'static str,
+    ) -> Self {
         Self {
             name,
+            key,
+            rules,
             remedy,
             looked: Vec::new(),
             found: None,
@@ -74,7 +128,7 @@ impl Search {
     /// Looks for the file `name`, which is no program, in `dir`, which is looked
     /// into because of `rule`.
     pub(super) fn file(&mut self, dir: &Path, name: &str, rule: &'static str) {
-        if self.found.is_none() {
+        if self.goes_on(rule) {
             let path = Some(dir.join(name)).filter(|path| path.is_file());
             self.found = path.map(|path| (path, rule));
             self.looked.push(dir.display().to_string());
@@ -94,7 +148,7 @@ impl Search {
     /// Looks for programs of these names in `dir`, which is looked into because
     /// of `rule`.
     pub(super) fn dir(&mut self, dir: &Path, names: &[&str], rule: &'static str) {
-        if self.found.is_none() {
+        if self.goes_on(rule) {
             self.found = names
                 .iter()
                 .map(|name| dir.join(name))
@@ -106,7 +160,7 @@ impl Search {
 
     /// Looks for programs of these names in the directories of PATH.
     pub(super) fn path_variable(&mut self, names: &[&str]) {
-        if self.found.is_some() {
+        if !self.goes_on("PATH") {
             return;
         }
         let path = super::variable("PATH").unwrap_or_default();
@@ -119,25 +173,55 @@ impl Search {
         self.looked.push("PATH".into());
     }
 
+    /// Whether only what is named counts.
+    pub(super) fn is_hermetic(&self) -> bool {
+        self.rules.hermetic
+    }
+
     /// Whether all further places would be passed over.
     pub(super) fn has_found(&self) -> bool {
         self.found.is_some()
     }
 
+    /// Whether a place is to be looked at: nothing was found yet, and the place is
+    /// declared if it has to be.
+    fn goes_on(&self, rule: &str) -> bool {
+        let is_declared = matches!(rule, NAMED_CUDA | NAMED_ROCM);
+        self.found.is_none() && (is_declared || !self.rules.hermetic)
+    }
+
     pub(super) fn finish(self) -> Result<Tool, NotFound> {
-        match self.found {
-            Some((path, rule)) => Ok(Tool {
-                name: self.name,
-                path,
-                rule,
-            }),
-            None => Err(NotFound {
+        let Some((path, rule)) = self.found else {
+            // A named place that lacks it is no lack of a declaration.
+            if self.rules.hermetic && self.looked.is_empty() {
+                return Err(undeclared(self.name, self.key));
+            }
+            return Err(NotFound::Nowhere {
                 name: self.name,
                 looked: self.looked,
                 remedy: self.remedy,
-            }),
+            });
+        };
+        let launcher = self.rules.launchers.get(&self.key).cloned();
+        let launcher = launcher.unwrap_or_default();
+        let needs_path = |word: &OsString| Path::new(word).components().count() == 1;
+        if self.rules.hermetic && launcher.first().is_some_and(needs_path) {
+            return Err(undeclared("a launcher without a path", self.key));
         }
+        Ok(Tool {
+            name: self.name,
+            path,
+            rule,
+            launcher,
+            environment: self.rules.environment.clone(),
+        })
     }
+}
+
+/// The error that `name` is not declared.
+pub(super) fn undeclared(name: &'static str, key: Key) -> NotFound {
+    let key = key.name();
+    NotFound::Undeclared { name, key }
 }
 
 /// Whether there is a program at `path`, other than this one: offlink may stand
@@ -159,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_failed_search_names_its_places() {
-        let mut search = Search::new("ptxas", "buy one");
+        let rules = Rules::default();
+        let mut search = Search::new("ptxas", Key::Ptxas, &rules, "buy one");
         search.dir(Path::new("/no/such/dir"), &["ptxas"], "");
         search.dir(Path::new("/nor/this"), &["ptxas"], "");
         let message = search.finish().unwrap_err().to_string();
@@ -171,7 +256,8 @@ mod tests {
 
     #[test]
     fn a_named_tool_is_not_replaced() {
-        let error = Search::new("ptxas", "buy one")
+        let rules = Rules::default();
+        let error = Search::new("ptxas", Key::Ptxas, &rules, "buy one")
             .only(Path::new("/no/such/ptxas"))
             .unwrap_err();
         assert!(
@@ -179,7 +265,9 @@ mod tests {
                 .to_string()
                 .contains("'/no/such/ptxas', which is named")
         );
-        let found = Search::new("sh", "").only(Path::new("/bin/sh")).unwrap();
+        let found = Search::new("sh", Key::Cc, &rules, "")
+            .only(Path::new("/bin/sh"))
+            .unwrap();
         assert_eq!(
             (found.path.as_path(), found.rule),
             (Path::new("/bin/sh"), NAMED)

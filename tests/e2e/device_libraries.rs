@@ -8,13 +8,13 @@ use crate::device_code::{AMD, NVIDIA, Target, c_source, nvidia, sass};
 use crate::workbench::{Run, Workbench, cuda, cuda_tool, fixture, system_libllvm};
 
 /// Debian's package, whose newest code object is version 5.
-const ROCM: &str = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
+pub const ROCM: &str = "/usr/lib/x86_64-linux-gnu/amdgcn/bitcode";
 
 const KERNELS: [&str; 6] = [
     "exp_f32", "exp_f64", "pow_f32", "pow_f64", "sin_f32", "sin_f64",
 ];
 
-fn libdevice() -> PathBuf {
+pub fn libdevice() -> PathBuf {
     cuda().join("nvvm/libdevice/libdevice.10.bc")
 }
 
@@ -50,7 +50,8 @@ fn compile(bench: &Workbench, source: &Path, target: Target, arguments: &[&str])
     output
 }
 
-fn math(bench: &Workbench, target: Target, arguments: &[&str]) -> PathBuf {
+/// Kernels that need a library's functions, as bitcode.
+pub fn math(bench: &Workbench, target: Target, arguments: &[&str]) -> PathBuf {
     compile(bench, &c_source("math"), target, arguments)
 }
 

@@ -4,15 +4,16 @@ use crate::Error;
 use crate::image_argument::ImageArgument;
 use crate::options::Options;
 use crate::output_file;
-use crate::pipeline::extract;
 use crate::pipeline::scan::{self, Item};
+use crate::pipeline::{determinism, extract};
+use crate::report;
 use std::path::PathBuf;
 
 /// Write the device code that files hold to a folder, by target.
 ///
 /// Each piece becomes DIR/KIND-TRIPLE-ARCH/NNNN.EXT, numbered in the order of
 /// the inputs. What is written depends on the device code only: a change of
-/// host code gives the same files.
+/// host code leaves the files as they are, with their times.
 #[derive(Debug, clap::Args)]
 pub struct Extract {
     /// The folder to write to
@@ -30,6 +31,7 @@ pub struct Extract {
 impl Extract {
     pub(super) fn run(self, options: &Options) -> Result<(), Error> {
         let mut inputs = Vec::new();
+        let mut entries = Vec::new();
         for file in &self.files {
             for item in scan::whole_file(file)? {
                 match item {
@@ -39,17 +41,23 @@ impl Extract {
                         if object.is_linked() {
                             inputs.extend(object.registered_images()?);
                         }
+                        // Damaged ones are for the link to refuse.
+                        entries.extend(object.entries().unwrap_or_default());
                     }
                     Item::Device(found) => inputs.extend(found),
                     Item::Archive(_) | Item::SharedLibrary(_) => {}
                 }
             }
         }
+        if options.wants_reproducibility() {
+            let warning = determinism::warning(entries.iter().map(|entry| entry.name.as_str()));
+            warning.iter().for_each(|text| report::warning(text));
+        }
         for image in self.image.iter().chain(&options.images) {
             inputs.extend(scan::device_code(image)?);
         }
         for (input, name) in inputs.iter().zip(extract::names(&inputs)) {
-            output_file::write_bytes(&self.output.join(name), &input.data)?;
+            output_file::write_if_changed(&self.output.join(name), &input.data)?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ pub(super) mod wrap;
 
 use super::{UsageError, own_options};
 use crate::Error;
+use crate::build_system::{self, BuildSystemError};
 use crate::options::{DeviceOptions, Options};
 use crate::response_file;
 use clap::Parser;
@@ -31,7 +32,12 @@ pub struct Verb {
 }
 
 #[derive(Debug, Parser)]
-#[command(name = "offlink", version, disable_help_subcommand = true)]
+#[command(
+    name = "offlink",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Also: --toolchain=FILE, --hermetic and the other options of 'offlink --help'"
+)]
 enum Arguments {
     Extract(extract::Extract),
     Link(Box<link::Link>),
@@ -52,7 +58,9 @@ pub fn parse(
     arguments: &[OsString],
     mut options: Options,
 ) -> Result<Verb, UsageError> {
-    let arguments = response_file::expand(arguments.to_vec());
+    let arguments = response_file::expand_lines(arguments.to_vec())?;
+    let arguments = response_file::expand(arguments);
+    let arguments = own_options::without_prefix(arguments)?;
     let arguments = own_options::take_out(arguments, &mut options)?;
     let line = std::iter::once(program.to_owned()).chain(arguments);
     match Arguments::try_parse_from(line) {
@@ -79,6 +87,11 @@ impl Verb {
     /// # Errors
     /// Whatever went wrong.
     pub fn run(self) -> Result<ExitCode, Error> {
+        let is_link = matches!(self.arguments, Arguments::Link(_));
+        if self.options.build_system.print_inputs && !is_link {
+            return Err(BuildSystemError::NoLink.into());
+        }
+        let options = self.options.clone();
         let done = match self.arguments {
             Arguments::Extract(extract) => extract.run(&self.options),
             Arguments::Link(link) => link.run(self.options),
@@ -89,7 +102,9 @@ impl Verb {
             Arguments::Doctor(doctor) => return doctor.run(&self.options),
             Arguments::Cache(cache) => return cache.run(&self.options),
         };
-        done.map(|()| ExitCode::SUCCESS)
+        done?;
+        build_system::finish(&options)?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

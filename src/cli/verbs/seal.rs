@@ -8,13 +8,17 @@ use std::path::PathBuf;
 /// take out the device code that has been linked.
 #[derive(Debug, clap::Args)]
 pub struct Seal {
-    /// The object, changed in place
+    /// The file to write; by default the object is changed in place
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The object
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
 impl Seal {
     pub(super) fn run(self) -> Result<(), Error> {
-        Ok(seal::in_place(&self.file)?)
+        let output = self.output.as_deref().unwrap_or(&self.file);
+        Ok(seal::seal_to(&self.file, output)?)
     }
 }

@@ -4,7 +4,8 @@ use super::key::{self, Stage};
 use super::remarks::Remark;
 use super::{Context, DeviceError, Linked};
 use crate::cache::{self, Cache, Digest, Made, Programs, Step, Voice};
-use crate::options::Options;
+use crate::files;
+use crate::options::{Choice, Options};
 use crate::pipeline::plan::DeviceLink;
 use crate::pipeline::work_dir::WorkDir;
 use crate::report;
@@ -33,7 +34,10 @@ struct Details<D> {
 impl ImageCache {
     /// The cache of the link that makes `output`; `None` if it has none.
     pub(super) fn of_link(options: &Options, output: &Path, work_dir: &WorkDir) -> Option<Self> {
+        // Where the output lies declares no cache.
+        let is_declared = options.cache_dir != Choice::Found;
         let dir = cache::of_link(&options.cache_dir, output);
+        let dir = dir.filter(|_| is_declared || !options.device.tools.is_hermetic());
         let unused = match &dir {
             None => "none is in use; --offlink-cache-dir=DIR names one",
             Some(_) if work_dir.is_kept() => "not in use, as what is made on the way is wanted",
@@ -47,7 +51,9 @@ impl ImageCache {
             trouble: options.verbose,
             reasons: options.explain_cache,
         };
-        let cache = Cache::open(&dir?, voice);
+        let dir = dir?;
+        files::intermediate(&dir);
+        let cache = Cache::open(&dir, voice);
         Some(Self {
             programs: cache.programs(),
             output: std::path::absolute(output).unwrap_or_else(|_| output.into()),

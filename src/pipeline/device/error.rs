@@ -6,6 +6,7 @@ use crate::process::ToolError;
 use crate::toolchain::{LlvmError, NotFound};
 use offlink_llvm::{ConfigureError, Undefined};
 use offlink_ptx::PtxVersion;
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -189,6 +190,21 @@ impl DeviceError {
             *kept = keep();
         }
         self
+    }
+
+    /// Whether a hermetic link needs what was not declared.
+    pub fn is_undeclared(&self) -> bool {
+        match self {
+            Self::NotFound(error) | Self::Llvm(LlvmError::Undeclared(error)) => {
+                error.is_undeclared()
+            }
+            // A device library was wanted in the middle of a compile.
+            Self::Bitcode { source, .. } => {
+                let mut causes = std::iter::successors(source.source(), |&cause| cause.source());
+                causes.any(|cause| cause.downcast_ref().is_some_and(NotFound::is_undeclared))
+            }
+            _ => false,
+        }
     }
 
     /// Whether a tool ran and failed, in contrast to the link being impossible.

@@ -3,6 +3,7 @@
 use super::super::plan::DeviceLink;
 use super::{Context, nvptx};
 use crate::cache::{Digest, Key, Programs};
+use crate::files;
 use crate::options::{DeviceOptions, Emit};
 use crate::process::Tool;
 use crate::target::{Device, Target};
@@ -43,6 +44,9 @@ pub(super) enum NoKey {
         /// What the system said.
         source: io::Error,
     },
+    /// A tool is started by another program.
+    #[error("{0} has a launcher, which decides too")]
+    Launcher(&'static str),
     /// The step does more than to give bytes, or depends on files that are not known.
     #[error("'{}' may name a file or make LLVM print something", .0.display())]
     Argument(OsString),
@@ -61,7 +65,14 @@ pub(super) fn key(
 ) -> Result<Key, NoKey> {
     let mut key = Key::default();
     // offlink's own code decides too.
-    let own = programs.of("offlink", || digest(programs, Path::new("/proc/self/exe")))?;
+    let own = programs.of("offlink", || {
+        let path = Path::new("/proc/self/exe");
+        let digest = programs.digest(path);
+        digest.map_err(|source| NoKey::Read {
+            path: path.into(),
+            source,
+        })
+    })?;
     key.add("offlink", own.as_str());
     key.add("stage", format!("{stage:?}"));
     key.add("target", format!("{} {}", target.triple(), target.arch()));
@@ -75,17 +86,25 @@ pub(super) fn key(
         add_libraries(&mut key, target, context, programs)?;
     }
     if stage != Stage::Object {
+        if let Some(file) = &context.toolchain.named().file {
+            for (name, value) in &file.environment {
+                key.add(format!("variable {name}"), value.as_str());
+            }
+        }
         for (name, find) in tools(target, link) {
-            let tool = programs.of(name, || digest(programs, &find(context.toolchain)?.path))?;
+            let find = || of_tool(&find(context.toolchain)?, programs);
+            let tool = known(name, context, programs, find)?;
             key.add(name, tool.as_str());
         }
-        // Whether there is one decides.
-        if stage == Stage::Image && nvptx::may_split(target, link) && !nvptx::is_joined(link) {
-            let nvlink = programs.of("nvlink", || match context.toolchain.nvlink() {
-                Ok(tool) => digest(programs, &tool.path),
+        let optional = tool_if_there_is_one(target, link);
+        if let Some((name, find)) = optional.filter(|_| stage == Stage::Image) {
+            let find = || match find(context.toolchain) {
+                Ok(tool) => of_tool(&tool, programs),
+                // That it is nowhere decides as well.
                 Err(_) => Ok(Digest::of(b"")),
-            })?;
-            key.add("nvlink", nvlink.as_str());
+            };
+            let tool = known(name, context, programs, find)?;
+            key.add(name, tool.as_str());
         }
     }
     for (form, inputs) in [
@@ -102,7 +121,31 @@ pub(super) fn key(
     Ok(key)
 }
 
+/// As [`Programs::of`], which remembers what all targets have in common; a target
+/// may have tools of its own.
+fn known(
+    name: &'static str,
+    context: &Context<'_>,
+    programs: &Programs,
+    find: impl FnOnce() -> Result<Digest, NoKey>,
+) -> Result<Digest, NoKey> {
+    if context.toolchain.is_for_one_target() {
+        find()
+    } else {
+        programs.of(name, find)
+    }
+}
+
+fn of_tool(tool: &Tool, programs: &Programs) -> Result<Digest, NoKey> {
+    if !tool.launcher.is_empty() {
+        return Err(NoKey::Launcher(tool.name));
+    }
+    digest(programs, &tool.path)
+}
+
+/// The digest of a program that decides: an image from the cache depends on it, too.
 fn digest(programs: &Programs, path: &Path) -> Result<Digest, NoKey> {
+    files::read(path);
     programs.digest(path).map_err(|source| NoKey::Read {
         path: path.into(),
         source,
@@ -146,26 +189,36 @@ fn add_libraries(
     context: &Context<'_>,
     programs: &Programs,
 ) -> Result<(), NoKey> {
-    let libraries = || context.toolchain.device_libraries();
-    let (name, find): (_, &dyn Fn() -> Vec<PathBuf>) = match target.device() {
-        Device::Nvptx(_) => ("libdevice", &|| {
-            libraries().libdevice().into_iter().collect()
-        }),
-        Device::Amdgcn(_) => ("ROCm's device libraries", &|| {
-            let dir = libraries().rocm();
-            dir.map_or_else(|_| Vec::new(), |dir| bitcode_in(&dir))
-        }),
+    let name = match target.device() {
+        Device::Nvptx(_) => "libdevice",
+        Device::Amdgcn(_) => "ROCm's device libraries",
         Device::X86_64(_) | Device::SpirV => return Ok(()),
     };
-    let digest = programs.of(name, || digest_of_files(programs, &find()))?;
+    let digest = known(name, context, programs, || {
+        digest_of_files(programs, &libraries(target, context.toolchain))
+    })?;
     key.add(name, digest.as_str());
     Ok(())
+}
+
+/// The device libraries that bitcode for this target may be linked with.
+pub(in crate::pipeline) fn libraries(target: &Target, toolchain: &Toolchain) -> Vec<PathBuf> {
+    let libraries = toolchain.device_libraries();
+    match target.device() {
+        Device::Nvptx(_) => libraries.libdevice().into_iter().collect(),
+        Device::Amdgcn(_) => {
+            let dir = libraries.rocm();
+            dir.map_or_else(|_| Vec::new(), |dir| bitcode_in(&dir))
+        }
+        Device::X86_64(_) | Device::SpirV => Vec::new(),
+    }
 }
 
 /// The digest of these files with their names.
 fn digest_of_files(programs: &Programs, files: &[PathBuf]) -> Result<Digest, NoKey> {
     let mut texts = Vec::new();
     for file in files {
+        files::read(file);
         let digest = programs.file_digest(file).map_err(|source| NoKey::Read {
             path: file.clone(),
             source,
@@ -187,10 +240,14 @@ fn bitcode_in(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-type FindTool = fn(&Toolchain) -> Result<Tool, NotFound>;
+/// How a tool is found.
+pub(in crate::pipeline) type FindTool = fn(&Toolchain) -> Result<Tool, NotFound>;
 
 /// The tools that make the image of what LLVM gives and the other inputs.
-fn tools(target: &Target, link: &DeviceLink) -> Vec<(&'static str, FindTool)> {
+pub(in crate::pipeline) fn tools(
+    target: &Target,
+    link: &DeviceLink,
+) -> Vec<(&'static str, FindTool)> {
     let mut tools: Vec<(_, FindTool)> = Vec::new();
     match (target.device(), link.options.emit) {
         (_, Emit::Bitcode) | (Device::Nvptx(_), Emit::Ptx) | (Device::X86_64(_), _) => {}
@@ -210,6 +267,15 @@ fn tools(target: &Target, link: &DeviceLink) -> Vec<(&'static str, FindTool)> {
         }
     }
     tools
+}
+
+/// A tool that is used if there is one: nvlink, without which nothing is split.
+pub(in crate::pipeline) fn tool_if_there_is_one(
+    target: &Target,
+    link: &DeviceLink,
+) -> Option<(&'static str, FindTool)> {
+    let may_need = nvptx::may_split(target, link) && !nvptx::is_joined(link);
+    may_need.then_some(("nvlink", Toolchain::nvlink))
 }
 
 /// Options and passes of LLVM that print, write or read something say so by their

@@ -14,6 +14,7 @@ mod reproducer;
 mod spirv;
 
 pub use error::DeviceError;
+pub(super) use key::{libraries as possible_libraries, tool_if_there_is_one, tools};
 
 use super::plan::{DeviceLink, Job, Work};
 use super::work_dir::WorkDir;
@@ -206,7 +207,7 @@ fn run_job(job: &Job, position: usize, setting: &Setting<'_>) -> Result<DeviceIm
         Work::PassOn(input) => input.data.clone().into(),
         Work::Link(link) => {
             let context = Context {
-                toolchain: setting.toolchain,
+                toolchain: &setting.toolchain.for_target(&job.target),
                 style: setting.style,
                 setting,
                 remarks: &Remarks::new(setting.options.verbose),

@@ -16,11 +16,17 @@ pub struct Libraries<'a> {
 }
 
 impl<'a> Libraries<'a> {
-    /// The places of a line that links for `host`.
-    pub fn new(line: &'a LinkLine, host: &Host) -> Self {
+    /// The places of a line that links for `host`. In a hermetic link those of this
+    /// machine don't count, but those below a sysroot do.
+    pub fn new(line: &'a LinkLine, host: &Host, hermetic: bool) -> Self {
+        let default_dirs = if hermetic && line.sysroot.is_none() {
+            Vec::new()
+        } else {
+            host.library_dirs()
+        };
         Self {
             line,
-            default_dirs: host.library_dirs(),
+            default_dirs,
             shared: if host.is_macos() {
                 &[".tbd", ".dylib", ".so"]
             } else {
@@ -110,7 +116,7 @@ mod tests {
     use crate::pipeline::host::DEFAULT_HOST;
 
     fn at_host(line: &LinkLine) -> Libraries<'_> {
-        Libraries::new(line, &Host::of_triple(DEFAULT_HOST))
+        Libraries::new(line, &Host::of_triple(DEFAULT_HOST), false)
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod mach_o;
 
 use super::host::Host;
 use crate::device_input::DeviceInput;
+use crate::files;
 use crate::image_argument::{ImageArgument, NoTriple};
 use crate::mapped_file::{self, ReadError};
 use crate::options::{DeviceLib, Options};
@@ -191,7 +192,7 @@ impl Scanned {
 /// # Errors
 /// [`ScanError`] when a file that concerns devices is damaged.
 pub fn scan(line: &LinkLine, options: &Options, host: &Host) -> Result<Scanned, ScanError> {
-    let libraries = Libraries::new(line, host);
+    let libraries = Libraries::new(line, host, options.device.tools.is_hermetic());
     let mut scanned = Scanned::default();
     for input in &line.inputs {
         let path = match &input.name {
@@ -386,5 +387,6 @@ impl Scanned {
 fn is_elf(path: &Path) -> bool {
     let mut magic = [0; 4];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    files::read(path);
     read.is_ok() && magic == goblin::elf::header::ELFMAG[..]
 }
