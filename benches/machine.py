@@ -6,16 +6,18 @@ import subprocess
 from pathlib import Path
 
 
+# Results, and words about them, change nothing that is measured.
+MEASURED = ("src", "crates", "benches", "Cargo.toml", "Cargo.lock",
+            ":!benches/RESULTS.md", ":!benches/bounds.md", ":!benches/plots")
+
+
 def commit(root):
-    """The commit that is measured, marked if files differ from it."""
+    """The newest commit of what is measured, marked if files differ from it."""
     def git(*words):
-        return subprocess.run(["git", "-C", root, *words], capture_output=True,
+        return subprocess.run(["git", "-C", root, *words, "--", *MEASURED], capture_output=True,
                               text=True, check=True).stdout.strip()
-    changed = git("status", "--porcelain", "--", "src", "crates", "benches", "Cargo.lock")
-    # Results, and words about them, change nothing that is measured.
-    changed = [line for line in changed.splitlines()
-               if not re.search(r"benches/(RESULTS\.md|bounds\.md|plots)", line)]
-    return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
+    changed = git("status", "--porcelain")
+    return git("log", "-1", "--format=%h", "--abbrev=12") + ("-changed" if changed else "")
 
 
 def describe(root, cuda, seed):
