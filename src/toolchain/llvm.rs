@@ -135,13 +135,9 @@ pub(super) fn open<'a>(
         }
         return Ok(library);
     }
-    let candidates = candidates(rust);
     let for_spirv = for_spirv(&bitcode);
     let mut refused = None;
-    for candidate in candidates
-        .iter()
-        .filter(|candidate| fits(candidate, &newest, for_spirv))
-    {
+    for candidate in candidates(rust).filter(|candidate| fits(candidate, &newest, for_spirv)) {
         match Library::open(&candidate.path) {
             Ok(library) => return Ok(library),
             // The process has one library; no other can be tried any more.
@@ -151,10 +147,7 @@ pub(super) fn open<'a>(
             Err(error) => refused = refused.or(Some(error)),
         }
     }
-    let found = candidates
-        .into_iter()
-        .map(|candidate| candidate.path)
-        .collect();
+    let found = candidates(rust).map(|candidate| candidate.path).collect();
     Err(match (refused, for_spirv) {
         (Some(error), _) => error.into(),
         (None, Some(input)) => LlvmError::NoSpirV {
@@ -182,7 +175,6 @@ pub(super) fn first_choice(
     }
     let newest = newest(bitcode.iter().copied());
     candidates(rust)
-        .into_iter()
         .find(|candidate| fits(candidate, &newest, for_spirv(bitcode)))
         .map(|candidate| candidate.path)
 }
@@ -199,12 +191,13 @@ fn for_spirv<'a>(bitcode: &[&'a DeviceInput]) -> Option<&'a DeviceInput> {
         .copied()
 }
 
-/// The libraries to choose from, in order.
-pub(super) fn candidates(rust: &[Sysroot]) -> Vec<Candidate> {
+/// The libraries to choose from, in order. Folders are read when it comes to them:
+/// those of the system have thousands of files.
+pub(super) fn candidates(rust: &[Sysroot]) -> impl Iterator<Item = Candidate> {
     let of_rust = rust
         .iter()
         .flat_map(|sysroot| libraries_in(&sysroot.path.join("lib"), "the Rust toolchain's"));
-    of_rust.chain(system_libraries()).collect()
+    of_rust.chain(std::iter::once_with(system_libraries).flatten())
 }
 
 /// Whether the library has a SPIR-V backend. It can't be opened to be asked, as

@@ -132,7 +132,7 @@ impl Toolchain {
         if self.rules.hermetic {
             return Vec::new();
         }
-        llvm::candidates(self.rust())
+        llvm::candidates(self.rust()).collect()
     }
 
     /// libomptarget.
