@@ -1,9 +1,9 @@
 """All that users load."""
 
+load("//private:toolkits.bzl", _cuda_toolkit = "cuda_toolkit", _rocm_toolkit = "rocm_toolkit")
 load(":libraries.bzl", _cuda_library = "cuda_library", _hip_library = "hip_library")
 load(":offload_library.bzl", _offload_library = "offload_library")
 load(":toolchain.bzl", _offlink_toolchain = "offlink_toolchain")
-load("//private:toolkits.bzl", _cuda_toolkit = "cuda_toolkit", _rocm_toolkit = "rocm_toolkit")
 
 cuda_library = _cuda_library
 cuda_toolkit = _cuda_toolkit
