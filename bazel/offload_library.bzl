@@ -18,7 +18,12 @@ def _offload_library_impl(ctx):
         requested_features = ctx.features,
         unsupported_features = ctx.disabled_features,
     )
-    host = struct(offlink = offlink, cc = cc, features = features)
+    host = struct(
+        offlink = offlink,
+        cc = cc,
+        features = features,
+        linkopts = ctx.fragments.cpp.linkopts,
+    )
     targets = _targets(ctx)
 
     extracted = extract(ctx, offlink, targets, _objects(ctx))
@@ -50,7 +55,7 @@ def _offload_library_impl(ctx):
         DefaultInfo(files = depset(objects)),
         cc_common.merge_cc_infos(
             direct_cc_infos = [CcInfo(linking_context = linking)],
-            cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+            cc_infos = [_without_dynamic_libraries(ctx, host, dep[CcInfo]) for dep in ctx.attr.deps],
         ),
         OutputGroupInfo(images = depset(images)),
     ]
@@ -95,6 +100,35 @@ def _objects(ctx):
                         files += found
                         break
     return depset(files).to_list()
+
+def _without_dynamic_libraries(ctx, host, info):
+    """Leaves the static form only: entries are registered for the file that they are in."""
+    linker_inputs = []
+    for linked in info.linking_context.linker_inputs.to_list():
+        libraries = []
+        for library in linked.libraries:
+            if library.dynamic_library and (library.static_library or library.pic_static_library):
+                library = cc_common.create_library_to_link(
+                    actions = ctx.actions,
+                    feature_configuration = host.features,
+                    cc_toolchain = host.cc,
+                    static_library = library.static_library,
+                    pic_static_library = library.pic_static_library,
+                    alwayslink = library.alwayslink,
+                )
+            libraries.append(library)
+        linker_inputs.append(cc_common.create_linker_input(
+            owner = linked.owner,
+            libraries = depset(libraries),
+            user_link_flags = depset(linked.user_link_flags),
+            additional_inputs = depset(linked.additional_inputs),
+        ))
+    return CcInfo(
+        compilation_context = info.compilation_context,
+        linking_context = cc_common.create_linking_context(
+            linker_inputs = depset(linker_inputs, order = "topological"),
+        ),
+    )
 
 offload_library = rule(
     doc = """Links the device code of `deps` for each target, and registers the images.

@@ -13,7 +13,7 @@ OfflinkToolchainInfo = provider(
         "config": "File: the toolchain file (offlink.toml).",
         "tools": "dict of depsets: by a key of offlink.toml, what that tool or library consists of.",
         "host_triple": "Triple of the programs that are built.",
-        "movable": "Whether the toolchain file holds no path that depends on a configuration.",
+        "movable": "Whether no path of a tool depends on a configuration.",
     },
 )
 
@@ -94,7 +94,7 @@ def _offlink_toolchain_impl(ctx):
         prefix = ["--library-path", ":".join(_folders(ctx.files.libs)), offlink]
     runtime = depset([offlink], transitive = loaded + [ctx.attr.offlink[DefaultInfo].default_runfiles.files])
 
-    sources = [file for depsets in files.values() for file in depsets.to_list()] + loaded[0].to_list()
+    used = depset(transitive = files.values() + loaded).to_list()
     return [
         platform_common.ToolchainInfo(offlink = OfflinkToolchainInfo(
             command = command,
@@ -103,7 +103,7 @@ def _offlink_toolchain_impl(ctx):
             config = config,
             tools = files,
             host_triple = ctx.attr.host_triple,
-            movable = all([file.is_source for file in sources]),
+            movable = all([file.is_source for file in used]),
         )),
         DefaultInfo(files = depset([config])),
     ]

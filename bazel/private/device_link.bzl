@@ -4,8 +4,8 @@ load("@rules_cc//cc:action_names.bzl", "CPP_LINK_DYNAMIC_LIBRARY_ACTION_NAME", "
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("//:toolchain.bzl", "device_files")
 
-# No argument is a path that is put together here, but of File objects, so that Bazel
-# may rename folders of configurations.
+# Arguments are made of File objects and not of paths, so that Bazel may rename folders of
+# configurations.
 _MOVABLE = {"supports-path-mapping": "1"}
 
 def _path(ctx, name):
@@ -18,7 +18,7 @@ def _way_out(file):
     """How paths in the toolchain file begin, which Bazel's lists don't have."""
     return file.dirname + "/" + "../" * len(file.dirname.split("/"))
 
-def _run(ctx, offlink, step, args, movable = True, inputs = [], **kwargs):
+def _run(ctx, offlink, step, args, inputs = [], **kwargs):
     front = ctx.actions.args()
     for word in offlink.prefix:
         front.add(word)
@@ -29,7 +29,7 @@ def _run(ctx, offlink, step, args, movable = True, inputs = [], **kwargs):
         executable = offlink.command,
         arguments = [front, args] + kwargs.pop("more", []),
         inputs = depset(transitive = [offlink.runtime] + inputs),
-        execution_requirements = _MOVABLE if movable else {},
+        execution_requirements = _MOVABLE if kwargs.pop("movable", offlink.movable) else {},
         # Nothing of the environment is wanted.
         env = kwargs.pop("env", {}),
         **kwargs
@@ -124,7 +124,7 @@ def link(ctx, host, target, extracted):
         offlink,
         "link",
         args,
-        movable,
+        movable = movable,
         more = [more],
         env = env,
         inputs = inputs,
@@ -144,6 +144,7 @@ def _link_variables(host):
         feature_configuration = host.features,
         cc_toolchain = host.cc,
         is_linking_dynamic_library = True,
+        user_link_flags = host.linkopts,
     )
 
 def _driver_flags(host):
@@ -252,7 +253,6 @@ def wrap(ctx, host, kind, container, extracted):
         offlink,
         "wrap",
         args,
-        offlink.movable,
         more = [more],
         inputs = inputs,
         outputs = [registration],

@@ -50,9 +50,9 @@ pub fn expect(expected: &[String], inputs: &[DeviceInput]) -> Result<(), NotAsEx
         }
         missing.remove(&folder);
     }
-    missing.pop_first().map_or(Ok(()), |folder| {
-        Err(NotAsExpected::Missing(folder.clone()))
-    })
+    missing
+        .pop_first()
+        .map_or(Ok(()), |folder| Err(NotAsExpected::Missing(folder.clone())))
 }
 
 /// What the steps behind have to be told of the host's entries: for each target
@@ -78,7 +78,9 @@ pub fn arguments(inputs: &[DeviceInput], entries: &Entries) -> BTreeMap<PathBuf,
 
 fn lines(arguments: impl IntoIterator<Item = OsString>) -> Vec<u8> {
     let arguments = arguments.into_iter().map(OsString::into_encoded_bytes);
-    arguments.flat_map(|line| [line, b"\n".into()].concat()).collect()
+    arguments
+        .flat_map(|line| [line, b"\n".into()].concat())
+        .collect()
 }
 
 /// `KIND-TRIPLE-ARCH/NNNN.EXT` for each input, in order.
