@@ -1,6 +1,5 @@
 """Nodes of a remote execution service: buildbox-casd, each with one worker."""
 
-import os
 import shutil
 import socket
 import subprocess

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -35,8 +36,11 @@ FLAGS = [
 
 
 class Workspace:
-    def __init__(self, folder, offlink):
-        self.folder = folder
+    """In a folder of its own, which goes when the `with` ends."""
+
+    def __init__(self, offlink):
+        folder = self.folder = Path(tempfile.mkdtemp(prefix="offlink-bazel-"))
+        self.outputs = set()
         self.examples = folder / "bazel/examples"
         self.log = folder / "actions.json"
         rules = REPOSITORY / "bazel"
@@ -48,14 +52,25 @@ class Workspace:
             ["rustup", "which", "rustc"], capture_output=True, text=True
         ).stdout.strip() or shutil.which("rustc")
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for output in list(self.outputs):
+            self.bazel(output, "shutdown")
+        # Bazel makes folders that nobody can write to.
+        subprocess.run(["chmod", "-R", "u+w", self.folder], check=True)
+        shutil.rmtree(self.folder)
+
     def bazel(self, output, command, *arguments):
         """Runs Bazel; `output` names one of several output folders."""
+        self.outputs.add(output)
         return subprocess.run(
             [
                 "bazel",
                 "--nohome_rc",
                 f"--output_user_root={self.folder}/{output}",
-                "--max_idle_secs=60",
+                "--max_idle_secs=300",
                 command,
                 *arguments,
             ],
@@ -84,18 +99,13 @@ class Workspace:
     def clean(self, output="out"):
         self.bazel(output, "clean")
 
-    def shutdown(self, *outputs):
-        for output in outputs:
-            self.bazel(output, "shutdown")
-
     def file(self, name):
         return self.examples / "bazel-bin" / name
 
     def digests(self):
         """The outputs of the device links, and the programs, by name."""
         root = self.examples / "bazel-bin"
-        folders = [folder for folder in root.glob("*/*.offload")]
-        files = [file for folder in folders for file in folder.iterdir()]
+        files = root.glob("*/*.offload/*")
         files = [file for file in files if file.suffix in (".image", ".bundle", ".o")]
         files += [root / name / name for name in ("cuda", "hip", "openmp", "rust")]
         return {
