@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test bench clean
+.PHONY: help setup build demo test test-bazel bench clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1	/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
 
 setup: ## install what the tests need (Debian packages, NVIDIA's tools into .tools/)
 	@scripts/setup test
@@ -22,6 +22,11 @@ test: ## set up, check format and lints, run all tests and the demo
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 	cargo test --workspace
 	scripts/demo
+
+test-bazel: ## build bazel/examples with Bazel, locally and remotely; MEASURE=1 measures, too
+	@scripts/setup bazel
+	cargo build --release
+	tests/bazel/run $(if $(MEASURE),--measure)
 
 bench: ## measure offlink beside its peers: all, or QUICK=1, or ROWS="heavy wrap"
 	@scripts/setup gpu

@@ -10,6 +10,7 @@ use crate::pipeline::determinism::Differs;
 use crate::pipeline::device::DeviceError;
 use crate::pipeline::device_product::ProductError;
 use crate::pipeline::device_target::DeviceTargetError;
+use crate::pipeline::extract::NotAsExpected;
 use crate::pipeline::group::GroupError;
 use crate::pipeline::host::{NoDryRun, OtherHost};
 use crate::pipeline::host_link::HostLinkError;
@@ -109,6 +110,9 @@ pub enum Error {
     /// The output of a relocatable link can't be sealed.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// Extracted device code is for other targets than those expected.
+    #[error(transparent)]
+    NotAsExpected(#[from] NotAsExpected),
     /// The images of a device link are several where one is wanted.
     #[error(
         "{count} images come of the inputs for {target}, but '{}' can hold one; leave out inputs \

@@ -133,6 +133,8 @@ pub struct DeviceOptions {
     pub ptxas_arguments: Vec<OsString>,
     /// Arguments for the linker of the images, behind offlink's own.
     pub linker_arguments: Vec<OsString>,
+    /// Arguments for the compiler driver that links CPU images, which say how it links.
+    pub driver_arguments: Vec<OsString>,
 }
 
 impl Default for DeviceOptions {
@@ -147,6 +149,7 @@ impl Default for DeviceOptions {
             tools: ToolPaths::default(),
             ptxas_arguments: Vec::new(),
             linker_arguments: Vec::new(),
+            driver_arguments: Vec::new(),
         }
     }
 }

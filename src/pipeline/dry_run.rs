@@ -194,7 +194,7 @@ fn compiler(
 }
 
 /// The form of the entries, where it is not that of today's compilers.
-fn entries_of_llvm(form: Generation) -> Option<OsString> {
+pub fn entries_of_llvm(form: Generation) -> Option<OsString> {
     let version = match form {
         Generation::Llvm19 => "19",
         Generation::Llvm20 => "20",

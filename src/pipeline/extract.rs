@@ -1,10 +1,87 @@
 //! The names of extracted device code: by target, numbered in link order, so
 //! that they depend on the device code and on nothing else.
 
+use super::group::REGISTERED;
+use super::select::Entries;
+use super::{dry_run, plan};
 use crate::device_input::DeviceInput;
+use crate::target::Target;
 use offlink_bundle::image::ImageFormat;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::PathBuf;
+use thiserror::Error;
+
+/// The device code is not for the targets that were said to be all.
+#[derive(Debug, Error)]
+pub enum NotAsExpected {
+    /// Nobody would link it.
+    #[error(
+        "'{origin}' has device code for '{folder}', which no --expect names; link it too, or \
+         compile without that target"
+    )]
+    Surplus {
+        /// Where the code is.
+        origin: String,
+        /// The folder that it would go to.
+        folder: String,
+    },
+    /// There is nothing to link.
+    #[error(
+        "--expect names '{0}', but no input has device code for it; compile for that target too, \
+         or leave it out"
+    )]
+    Missing(String),
+}
+
+/// Sees to it that the folders of these inputs are those that are expected.
+///
+/// # Errors
+/// [`NotAsExpected`] for the first that is not.
+pub fn expect(expected: &[String], inputs: &[DeviceInput]) -> Result<(), NotAsExpected> {
+    let mut missing: BTreeSet<&String> = expected.iter().collect();
+    for input in inputs {
+        let folder = folder(input);
+        if !expected.contains(&folder) {
+            return Err(NotAsExpected::Surplus {
+                origin: input.source.clone(),
+                folder,
+            });
+        }
+        missing.remove(&folder);
+    }
+    missing
+        .pop_first()
+        .map_or(Ok(()), |folder| Err(NotAsExpected::Missing(folder.clone())))
+}
+
+/// What the steps behind have to be told of the host's entries: for each target
+/// `FOLDER.link`, for each kind `KIND.wrap`, with the arguments that `--params` reads.
+pub fn arguments(inputs: &[DeviceInput], entries: &Entries) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for input in inputs {
+        // What is no target gets its error from the link.
+        let target = Target::parse(&input.triple, &input.arch);
+        let exports = target.map(|target| plan::exports(&target, entries));
+        let exports = exports.unwrap_or_default().into_iter();
+        let link = exports.map(|name| format!("--export-symbol={name}").into());
+        files.insert(format!("{}.link", folder(input)).into(), lines(link));
+    }
+    for kind in REGISTERED {
+        if inputs.iter().any(|input| input.kind == kind) {
+            let wrap = dry_run::entries_of_llvm(entries.form(kind));
+            files.insert(format!("{}.wrap", kind.as_str()).into(), lines(wrap));
+        }
+    }
+    files
+}
+
+fn lines(arguments: impl IntoIterator<Item = OsString>) -> Vec<u8> {
+    let arguments = arguments.into_iter().map(OsString::into_encoded_bytes);
+    arguments
+        .flat_map(|line| [line, b"\n".into()].concat())
+        .collect()
+}
 
 /// `KIND-TRIPLE-ARCH/NNNN.EXT` for each input, in order.
 pub fn names(inputs: &[DeviceInput]) -> Vec<PathBuf> {

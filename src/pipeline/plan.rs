@@ -247,7 +247,7 @@ fn role(device: &Device, format: ImageFormat) -> Option<Role> {
 
 /// Kernels of GPUs are known by their calling convention, so that only
 /// variables need to be named; a CPU's kernels are functions like any other.
-fn exports(target: &Target, entries: &Entries) -> Vec<String> {
+pub fn exports(target: &Target, entries: &Entries) -> Vec<String> {
     let is_cpu = matches!(target.device(), Device::X86_64(_));
     let mut names: Vec<String> = entries
         .entries

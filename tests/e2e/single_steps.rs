@@ -1,6 +1,7 @@
 //! extract, link, bundle, wrap and a host link, one by one, give the bytes of
 //! the whole link.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::device_code::{AMD, CPU, NVIDIA, RUNTIME, bitcode, launcher_with, saxpy_images};
@@ -12,7 +13,7 @@ fn objects(bench: &Workbench) -> (PathBuf, PathBuf) {
     let object = launcher_with(bench, &saxpy_images(bench));
     bench
         .offlink()
-        .args(["extract", "-o", "inputs"])
+        .args(["extract", "--arguments", "-o", "inputs"])
         .arg(&object)
         .succeeds_silently();
     let images = [AMD, NVIDIA, CPU].map(|target| {
@@ -22,6 +23,7 @@ fn objects(bench: &Workbench) -> (PathBuf, PathBuf) {
             .offlink()
             .arg("link")
             .args(target.arguments())
+            .arg(format!("--params={folder}.link"))
             .arg("-o")
             .arg(&image)
             .arg(bench.path(folder).join("0000.bc"))
@@ -37,7 +39,7 @@ fn objects(bench: &Workbench) -> (PathBuf, PathBuf) {
     let registration = bench.path("offlink.registration.o");
     bench
         .offlink()
-        .args(["wrap", "bundle", "-o"])
+        .args(["wrap", "--params=inputs/openmp.wrap", "bundle", "-o"])
         .arg(&registration)
         .succeeds_silently();
     (object, registration)
@@ -112,4 +114,97 @@ fn of_a_program_through_cc() {
 #[test]
 fn of_a_library_through_ld() {
     same_bytes("ld", "ld", &["-shared", RUNTIME]);
+}
+
+/// What `extract` writes for the steps behind it is what the dry run tells them.
+#[test]
+fn arguments_for_the_steps() {
+    let bench = Workbench::new();
+    bench.write(
+        "variable.c",
+        "#pragma omp declare target\nint table[4];\n#pragma omp end declare target\n\
+         int main(void) {\n#pragma omp target\n  table[0] = 1;\n}\n",
+    );
+    bench
+        .command("clang-19")
+        .args(["-fopenmp", "-fopenmp-targets=x86_64-pc-linux-gnu", "-c"])
+        .arg("variable.c")
+        .succeeds_silently();
+    bench
+        .offlink()
+        .args(["extract", "--arguments", "-o", "inputs", "variable.o"])
+        .succeeds_silently();
+    let written: Vec<String> = ["openmp-x86_64-pc-linux-gnu-generic.link", "openmp.wrap"]
+        .iter()
+        .flat_map(|name| {
+            let text = read(&bench.path("inputs").join(name));
+            let text = String::from_utf8(text).expect("arguments");
+            text.lines().map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    let commands = bench
+        .offlink()
+        .args(["cc", "--offlink-dry-run", "-o", "program", "variable.o"])
+        .succeeds_silently();
+    let told: Vec<&str> = commands
+        .split_whitespace()
+        .filter(|word| word.starts_with("--export-symbol=") || word.starts_with("--entries-of"))
+        .collect();
+    assert_eq!(written, told);
+    assert!(told.contains(&"--export-symbol=table"), "{told:?}");
+    assert!(told.contains(&"--entries-of-llvm=19"), "{told:?}");
+}
+
+/// A build system that says which targets it links is told of others.
+#[test]
+fn targets_that_nobody_expects() {
+    let bench = Workbench::new();
+    let object = launcher_with(&bench, &saxpy_images(&bench));
+    let extract = |targets: &[&str]| {
+        let mut command = bench.offlink();
+        command.args(["extract", "-o", "inputs"]).arg(&object);
+        command.args(
+            targets
+                .iter()
+                .map(|target| format!("--expect=openmp-{target}")),
+        );
+        command
+    };
+    let all = [
+        "nvptx64-nvidia-cuda-sm_90",
+        "amdgcn-amd-amdhsa-gfx90a",
+        "x86_64-unknown-linux-gnu-generic",
+    ];
+    let surplus = extract(&all[..2]).fails_with(1);
+    assert!(
+        surplus.contains("device code for 'openmp-x86_64-unknown-linux-gnu-generic'"),
+        "{surplus}"
+    );
+    let more = [&all[..], &["nvptx64-nvidia-cuda-sm_80"]].concat();
+    let missing = extract(&more).fails_with(1);
+    assert!(
+        missing.contains("--expect names 'openmp-nvptx64-nvidia-cuda-sm_80'"),
+        "{missing}"
+    );
+    assert!(!bench.path("inputs").exists(), "something was written");
+    extract(&all).succeeds_silently();
+}
+
+/// CPU images are linked as a build system's compiler driver is told to.
+#[test]
+fn arguments_for_the_driver() {
+    let bench = Workbench::new();
+    let driver = bench.write("driver", "#!/bin/sh\necho \"$@\" >seen\nexec cc \"$@\"\n");
+    std::fs::set_permissions(&driver, PermissionsExt::from_mode(0o755)).expect("a program");
+    let input = bitcode(&bench, "saxpy", CPU);
+    bench
+        .offlink()
+        .arg("link")
+        .args(CPU.arguments())
+        .args(["--driver-arg=-fuse-ld=bfd", "-o", "image", "--host-linker"])
+        .arg(driver)
+        .arg(input)
+        .succeeds_silently();
+    let seen = read(&bench.path("seen"));
+    assert!(seen.ends_with(b" -fuse-ld=bfd\n"), "{seen:?}");
 }

@@ -5,6 +5,7 @@ use crate::image_argument::ImageArgument;
 use crate::options::Options;
 use crate::output_file;
 use crate::pipeline::scan::{self, Item};
+use crate::pipeline::select::Entries;
 use crate::pipeline::{determinism, extract};
 use crate::report;
 use std::path::PathBuf;
@@ -22,6 +23,14 @@ pub struct Extract {
     /// Add device code: file=F,triple=T,arch=A[,kind=K]
     #[arg(long, value_name = "IMAGE")]
     image: Vec<ImageArgument>,
+    /// The device code is for this folder's target, such as cuda-nvptx64-nvidia-cuda-sm_90,
+    /// and no others; may be repeated
+    #[arg(long, value_name = "FOLDER")]
+    expect: Vec<String>,
+    /// Also write what the next steps have to know of the host's entries, as arguments
+    /// for their --params: DIR/KIND-TRIPLE-ARCH.link and DIR/KIND.wrap
+    #[arg(long)]
+    arguments: bool,
     /// Objects, archives, offload binaries, programs; 'LIB.a(MEMBER)' is one
     /// member of an archive
     #[arg(value_name = "FILE")]
@@ -31,7 +40,7 @@ pub struct Extract {
 impl Extract {
     pub(super) fn run(self, options: &Options) -> Result<(), Error> {
         let mut inputs = Vec::new();
-        let mut entries = Vec::new();
+        let mut entries = Entries::default();
         for file in &self.files {
             for item in scan::whole_file(file)? {
                 match item {
@@ -41,8 +50,11 @@ impl Extract {
                         if object.is_linked() {
                             inputs.extend(object.registered_images()?);
                         }
-                        // Damaged ones are for the link to refuse.
-                        entries.extend(object.entries().unwrap_or_default());
+                        match entries.add(&object) {
+                            // Damaged ones are for the link to refuse.
+                            Err(_) if !self.arguments => {}
+                            added => added?,
+                        }
                     }
                     Item::Device(found) => inputs.extend(found),
                     Item::Archive(_) | Item::SharedLibrary(_) => {}
@@ -50,11 +62,21 @@ impl Extract {
             }
         }
         if options.wants_reproducibility() {
-            let warning = determinism::warning(entries.iter().map(|entry| entry.name.as_str()));
+            let names = entries.entries.iter().map(|(_, entry)| entry.name.as_str());
+            let warning = determinism::warning(names);
             warning.iter().for_each(|text| report::warning(text));
         }
         for image in self.image.iter().chain(&options.images) {
             inputs.extend(scan::device_code(image)?);
+        }
+        if !self.expect.is_empty() {
+            extract::expect(&self.expect, &inputs)?;
+        }
+        if self.arguments {
+            entries.check()?;
+            for (name, lines) in extract::arguments(&inputs, &entries) {
+                output_file::write_if_changed(&self.output.join(name), &lines)?;
+            }
         }
         for (input, name) in inputs.iter().zip(extract::names(&inputs)) {
             output_file::write_if_changed(&self.output.join(name), &input.data)?;

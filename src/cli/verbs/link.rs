@@ -51,6 +51,9 @@ pub struct Link {
     /// An argument for nvlink, lld, or the linker of CPU images
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     linker_arg: Vec<OsString>,
+    /// An argument for the compiler driver that links CPU images, such as -fuse-ld=lld
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    driver_arg: Vec<OsString>,
     /// A library of device code, archive or bitcode, of which the link takes what it needs
     #[arg(long, value_name = "FILE")]
     device_lib: Vec<PathBuf>,
@@ -90,6 +93,7 @@ impl Link {
         self.tools.apply(&mut device);
         device.ptxas_arguments = self.ptxas_arg;
         device.linker_arguments = self.linker_arg;
+        device.driver_arguments = self.driver_arg;
         device.passes = self.passes;
         device.relocatable = self.relocatable;
         device.split = match self.split {

@@ -48,6 +48,7 @@ pub(super) fn link(
     let output = files.path("so");
     let driver = context.toolchain.driver(context.style)?;
     let mut arguments = arguments(&objects, &output);
+    arguments.extend(link.options.driver_arguments.iter().cloned());
     for argument in &link.options.linker_arguments {
         arguments.extend(["-Xlinker".into(), argument.clone()]);
     }

@@ -164,6 +164,8 @@ fn add_options(key: &mut Key, link: &DeviceLink, context: &Context<'_>) -> Resul
         tools: _,
         ptxas_arguments,
         linker_arguments,
+        // Images that a driver links are not kept, only their objects.
+        driver_arguments: _,
     } = &link.options;
     key.add("form of the image", format!("{emit:?}"));
     key.add("lowest PTX version", format!("{ptx_version:?}"));

@@ -63,8 +63,32 @@ impl Entries {
         entries.filter(move |(_, entry)| entry.is_of(kind))
     }
 
+    /// Adds those of an object.
+    ///
+    /// # Errors
+    /// [`SelectError`] if they can't be read.
+    pub fn add(&mut self, object: &HostObject) -> Result<(), SelectError> {
+        if object.has_entries {
+            let failed = |source| SelectError::Entries {
+                origin: object.name.clone(),
+                source,
+            };
+            let entries = object.entries().map_err(failed)?;
+            let named = entries
+                .into_iter()
+                .map(|entry| (object.name.clone(), entry));
+            self.entries.extend(named);
+            self.size += object.certain_entries_size().map_err(failed)?;
+        }
+        Ok(())
+    }
+
     /// A kind is registered by one walk over entries of one form.
-    fn check(&self) -> Result<(), SelectError> {
+    ///
+    /// # Errors
+    /// [`SelectError`] that names two objects whose forms differ, or an entry that
+    /// its form has no place for.
+    pub fn check(&self) -> Result<(), SelectError> {
         for kind in REGISTERED {
             let Some((first, of_first)) = self.first(kind) else {
                 continue;
@@ -219,18 +243,6 @@ impl Selected {
     /// Adds an object's device code, which is `inputs`, and its entries.
     fn add(&mut self, object: &HostObject, inputs: Vec<DeviceInput>) -> Result<(), SelectError> {
         self.device.extend(inputs);
-        if object.has_entries {
-            let failed = |source| SelectError::Entries {
-                origin: object.name.clone(),
-                source,
-            };
-            let entries = object.entries().map_err(failed)?;
-            let named = entries
-                .into_iter()
-                .map(|entry| (object.name.clone(), entry));
-            self.entries.entries.extend(named);
-            self.entries.size += object.certain_entries_size().map_err(failed)?;
-        }
-        Ok(())
+        self.entries.add(object)
     }
 }

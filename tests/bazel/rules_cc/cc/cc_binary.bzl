@@ -1,0 +1,3 @@
+"""Bazel's own cc_binary."""
+
+cc_binary = native.cc_binary

@@ -1,0 +1,3 @@
+"""Bazel's own cc_import."""
+
+cc_import = native.cc_import

@@ -1,0 +1,3 @@
+"""Bazel's own cc_library."""
+
+cc_library = native.cc_library
