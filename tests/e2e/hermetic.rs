@@ -137,7 +137,7 @@ fn what_is_not_declared_is_named() {
 }
 
 /// The shared libraries that the loader gives a file, and the loader.
-fn closure(bench: &Workbench, file: &Path, files: &mut BTreeSet<PathBuf>) {
+pub fn closure(bench: &Workbench, file: &Path, files: &mut BTreeSet<PathBuf>) {
     let listed = bench.command("ldd").arg(file).succeeds();
     let paths = listed
         .split_whitespace()

@@ -8,6 +8,7 @@ use crate::options::{DeviceOptions, Emit};
 use crate::process::Tool;
 use crate::target::{Device, Target};
 use crate::toolchain::{NotFound, Toolchain};
+use offlink_llvm::Library;
 use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -78,11 +79,14 @@ pub(super) fn key(
     key.add("target", format!("{} {}", target.triple(), target.arch()));
     add_options(&mut key, link, context)?;
     if !link.bitcode.is_empty() {
-        let llvm = programs.of("libLLVM", || {
-            let path = context.setting.llvm_by_name().ok_or(NoKey::NoLlvm)?;
-            digest(programs, path)
-        })?;
-        key.add("libLLVM", llvm.as_str());
+        // What is built in is part of offlink, unless the link will be refused for naming another.
+        if !Library::IS_BUILT_IN || context.toolchain.named().llvm.is_some() {
+            let llvm = programs.of("libLLVM", || {
+                let path = context.setting.llvm_by_name().ok_or(NoKey::NoLlvm)?;
+                digest(programs, path)
+            })?;
+            key.add("libLLVM", llvm.as_str());
+        }
         add_libraries(&mut key, target, context, programs)?;
     }
     if stage != Stage::Object {
