@@ -257,14 +257,11 @@ pub struct Candidate {
 }
 
 fn system_libraries() -> Vec<Candidate> {
-    let mut dirs: Vec<PathBuf> = [
-        "/usr/lib/x86_64-linux-gnu",
-        "/usr/lib64",
-        "/usr/lib",
-        "/usr/local/lib",
-    ]
-    .map(PathBuf::from)
-    .into();
+    // Debian's folder for libraries of the processor that this runs on.
+    let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let mut dirs: Vec<PathBuf> = [&multiarch, "/usr/lib64", "/usr/lib", "/usr/local/lib"]
+        .map(PathBuf::from)
+        .into();
     let versioned = subdirectories(Path::new("/usr/lib"), |name| name.starts_with("llvm-"));
     dirs.extend(versioned.iter().map(|dir| dir.join("lib")));
     dirs.push("/opt/rocm/llvm/lib".into());

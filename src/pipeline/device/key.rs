@@ -5,7 +5,7 @@ use super::{Context, nvptx};
 use crate::cache::{Digest, Key, Programs};
 use crate::files;
 use crate::options::{DeviceOptions, Emit};
-use crate::process::Tool;
+use crate::process::{self, Tool};
 use crate::target::{Device, Target};
 use crate::toolchain::{NotFound, Toolchain};
 use offlink_llvm::Library;
@@ -67,10 +67,9 @@ pub(super) fn key(
     let mut key = Key::default();
     // offlink's own code decides too.
     let own = programs.of("offlink", || {
-        let path = Path::new("/proc/self/exe");
-        let digest = programs.digest(path);
+        let digest = process::own_program().and_then(|path| programs.digest(&path));
         digest.map_err(|source| NoKey::Read {
-            path: path.into(),
+            path: "offlink".into(),
             source,
         })
     })?;
