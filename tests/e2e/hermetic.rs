@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::device_code::{
-    AMD, NVIDIA, Target, assembly, bitcode, launcher_with, object, saxpy_images,
+    AMD, CPU, NVIDIA, Target, assembly, bitcode, launcher_with, object, saxpy_images,
 };
 use crate::device_libraries::{ROCM, libdevice, math};
 use crate::workbench::{Run, Workbench, cuda_tool, offlink, system_libllvm};
@@ -108,6 +108,10 @@ fn lines(bench: &Workbench) -> Vec<(&'static str, Vec<String>)> {
             device_link(AMD, &[math(bench, AMD, &[])]),
         ),
         ("cc", wrap.map(ToString::to_string).collect()),
+        (
+            "host-linker",
+            device_link(CPU, &[bitcode(bench, "saxpy", CPU)]),
+        ),
         (
             "host-linker",
             link_of(&["--offlink-omptarget=none", "-shared"]),
