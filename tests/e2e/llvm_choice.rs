@@ -89,6 +89,30 @@ fn bitcode_of_llvm_19_by_llvm_19() {
     }
 }
 
+/// LLVM 22 reads text by another function.
+#[test]
+fn text_by_llvm_19() {
+    let bench = Workbench::new();
+    let llvm = system_libllvm(&bench, "libLLVM.so.19.1");
+    let bitcode = bitcode_by("clang-19", &bench, "saxpy", NVIDIA);
+    let text = bench.path("saxpy.ll");
+    bench
+        .command("llvm-dis-19")
+        .arg("-o")
+        .arg(&text)
+        .arg(bitcode)
+        .succeeds_silently();
+    links_with(&bench, &llvm, NVIDIA, &text);
+    bench.write("wrong.ll", "define void @f() { ret i32 }");
+    let stderr = bench
+        .offlink()
+        .args(["link", "-o", "image", "wrong.ll"])
+        .args(NVIDIA.arguments())
+        .arg(format!("--llvm={}", llvm.display()))
+        .fails_with(1);
+    assert!(stderr.contains("LLVM 19.1.7"), "{stderr}");
+}
+
 #[test]
 fn bitcode_of_llvm_19_by_llvm_22() {
     let bench = Workbench::new();
