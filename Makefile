@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-bazel bench clean
+.PHONY: help setup build static demo test test-bazel bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' Makefile
@@ -9,6 +9,10 @@ setup: ## install what the tests need (Debian packages, NVIDIA's tools into .too
 
 build: ## build offlink
 	cargo build --release
+
+static: ## build offlink with libc and LLVM in it, for empty roots
+	@scripts/setup test
+	scripts/build-static --release
 
 demo: ## build offlink, link a Rust program with GPU code through it, run that
 	@scripts/setup demo

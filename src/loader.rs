@@ -3,6 +3,7 @@
 
 use crate::mapped_file;
 use goblin::elf::Elf;
+use goblin::mach::MachO;
 use offlink_bundle::host_object::Platform;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,9 +33,17 @@ pub struct Dynamic {
 }
 
 impl Dynamic {
-    /// Reads the dynamic section; that of a file that is no ELF file, or
-    /// damaged, is empty.
+    /// Reads the dynamic section, or the libraries of a Mach-O file for one
+    /// processor; that of any other file, or one that is damaged, is empty.
     pub fn read(data: &[u8]) -> Self {
+        if let Ok(mach_o) = MachO::parse(data, 0) {
+            // The file itself is the first.
+            let needed = mach_o.libs.iter().skip(1);
+            return Self {
+                needed: needed.map(ToString::to_string).collect(),
+                ..Self::default()
+            };
+        }
         let Ok(elf) = Elf::parse(data) else {
             return Self::default();
         };

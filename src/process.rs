@@ -34,6 +34,18 @@ pub struct Environment {
     pub variables: BTreeMap<String, String>,
 }
 
+/// The file of this program. Linux leads to it even if another has taken its place.
+///
+/// # Errors
+/// When the system doesn't tell.
+pub fn own_program() -> io::Result<PathBuf> {
+    if cfg!(target_os = "linux") {
+        Ok("/proc/self/exe".into())
+    } else {
+        std::env::current_exe()
+    }
+}
+
 /// A tool did not do its work.
 #[derive(Debug, Error)]
 pub enum ToolError {
@@ -130,7 +142,7 @@ impl Tool {
         })
         .map_err(|source| ToolError::Start {
             name: self.name,
-            path: self.path.clone(),
+            path: command.get_program().into(),
             source,
         })?;
         let mut stderr = String::from_utf8_lossy(&printed.stderr).into_owned();

@@ -112,10 +112,11 @@ impl Programs {
     }
 
     /// The digest of a program or shared library with all shared libraries that it
-    /// is loaded with. A script is known by its own bytes.
+    /// is loaded with. A script is known by its own bytes. Of macOS's own libraries,
+    /// which are no files, the names count.
     ///
     /// # Errors
-    /// When the program can't be read.
+    /// When the program can't be read, or dyld looks for a library of it.
     pub fn digest(&self, program: &Path) -> io::Result<Digest> {
         let first = self.memory(program)?;
         let own = first.digest.clone();
@@ -131,6 +132,12 @@ impl Programs {
             for name in &dynamic.needed {
                 if libraries.contains_key(name) {
                     continue;
+                }
+                // Apple's dyld(1): `@rpath/lib.dylib` and the like.
+                if name.starts_with('@') {
+                    let user = user.display();
+                    let reason = format!("where '{user}' gets {name} from is not known");
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
                 }
                 let library_path = self.library_path.as_ref();
                 let found = self.loader.resolve(name, &user, &dynamic, library_path);
@@ -166,6 +173,11 @@ impl Programs {
             return Ok(memory);
         }
         let data = mapped_file::map_unlisted(&path)?;
+        // FAT_MAGIC of `mach-o/fat.h`.
+        if data.starts_with(&[0xca, 0xfe, 0xba, 0xbe]) {
+            let reason = "which libraries a universal file loads is not known";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+        }
         let dynamic = Dynamic::read(&data);
         let memory = Memory {
             digest: Digest::of(&data),
@@ -212,6 +224,58 @@ mod tests {
         assert_ne!(digest(), first);
         write("one");
         assert_eq!(digest(), first);
+    }
+
+    /// A Mach-O file for arm64 that loads these libraries (`mach-o/loader.h`).
+    fn mach_o(libraries: &[&str]) -> Vec<u8> {
+        let commands: Vec<Vec<u32>> = libraries
+            .iter()
+            .map(|name| {
+                let mut text = name.as_bytes().to_vec();
+                text.resize(text.len() / 8 * 8 + 8, 0);
+                let text = text.chunks(4);
+                let words = text.map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+                let size = 24 + words.len() as u32 * 4;
+                // LC_LOAD_DYLIB, its size, where the name starts, a time, two versions.
+                let head = [0xc, size, 24, 0, 0, 0];
+                head.into_iter().chain(words).collect()
+            })
+            .collect();
+        let commands_size = commands.concat().len() as u32 * 4;
+        // MH_MAGIC_64, CPU_TYPE_ARM64, MH_EXECUTE.
+        let head = [
+            0xfeed_facf,
+            0x0100_000c,
+            0,
+            2,
+            commands.len() as u32,
+            commands_size,
+            0,
+            0,
+        ];
+        let words = head.into_iter().chain(commands.concat());
+        words.flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn libraries_of_macos_programs_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::make(dir.path()).unwrap();
+        let (program, library) = (dir.path().join("program"), dir.path().join("lib.dylib"));
+        let digest = || Programs::new(folder.clone()).digest(&program);
+        let system = "/usr/lib/libSystem.B.dylib";
+        std::fs::write(&program, mach_o(&[system, library.to_str().unwrap()])).unwrap();
+        std::fs::write(&library, mach_o(&[system])).unwrap();
+        let first = digest().unwrap();
+        assert_eq!(digest().unwrap(), first);
+        std::fs::write(&library, mach_o(&[])).unwrap();
+        assert_ne!(digest().unwrap(), first);
+        std::fs::write(&library, mach_o(&["@rpath/libLLVM.dylib"])).unwrap();
+        let error = digest().unwrap_err().to_string();
+        assert!(error.contains("@rpath/libLLVM.dylib"), "{error}");
+        std::fs::write(&program, [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, 2]).unwrap();
+        let error = digest().unwrap_err().to_string();
+        assert!(error.contains("universal"), "{error}");
     }
 
     #[test]

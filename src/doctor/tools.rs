@@ -14,6 +14,7 @@ use crate::toolchain::omptarget::Wanted;
 use crate::toolchain::{NotFound, Toolchain};
 use offlink_bundle::entry::Generation;
 use offlink_bundle::host_object::Platform;
+use offlink_llvm::Library;
 use offlink_ptx::PtxVersion;
 use offlink_ptx::ptxas::{self, Complaint};
 use serde::Serialize;
@@ -70,6 +71,7 @@ impl Found {
 
 /// The names of the rows, by which targets refer to them.
 const LLVM: &str = "libLLVM";
+const BUILT_IN: &str = "built in";
 const LLVM_SPIRV: &str = "libLLVM for SPIR-V";
 const PTXAS: &str = "ptxas";
 const LLD: &str = "lld";
@@ -171,6 +173,7 @@ fn llvm(toolchain: &Toolchain, named: Option<&Path>) -> ToolReport {
             report.path = Some(library.path().display().to_string());
             report.rule = match named {
                 Some(_) => Some("named"),
+                None if Library::IS_BUILT_IN => Some(BUILT_IN),
                 None => first.map(|candidate| candidate.rule),
             };
             report.version = Some(format!("{version}, for {targets}"));
@@ -184,6 +187,11 @@ fn llvm_for_spirv(toolchain: &Toolchain, named: Option<&Path>) -> ToolReport {
     let candidates = toolchain.llvm_candidates();
     let found = match named {
         Some(path) => makes_spirv(path).then_some((path, "named")),
+        // It always has that backend.
+        None if Library::IS_BUILT_IN => toolchain
+            .llvm([])
+            .ok()
+            .map(|library| (library.path(), BUILT_IN)),
         None => candidates
             .iter()
             .find(|candidate| makes_spirv(&candidate.path))

@@ -16,7 +16,10 @@ use thiserror::Error;
 pub enum LlvmError {
     /// The library can't be used.
     #[error("{0}; name another with --offlink-llvm=PATH or OFFLINK_LLVM")]
-    Load(#[from] LoadError),
+    Load(LoadError),
+    /// One is named where none can be opened.
+    #[error("{0}; leave out --offlink-llvm, OFFLINK_LLVM and 'llvm' in the toolchain file")]
+    BuiltIn(LoadError),
     /// None is declared.
     #[error(transparent)]
     Undeclared(NotFound),
@@ -35,6 +38,21 @@ pub enum LlvmError {
         version: String,
         /// The library.
         library: PathBuf,
+        /// The least major version.
+        needed: u32,
+    },
+    /// The library that is built in is older than the bitcode.
+    #[error(
+        "'{origin}' was written by {producer}, which the LLVM {version} in this offlink cannot read; \
+         use an offlink with LLVM {needed} or newer in it, or one that opens a libLLVM"
+    )]
+    BuiltInTooOld {
+        /// Where the bitcode is.
+        origin: String,
+        /// Who wrote it.
+        producer: String,
+        /// The library's version.
+        version: String,
         /// The least major version.
         needed: u32,
     },
@@ -69,6 +87,15 @@ pub enum LlvmError {
         /// What was found.
         found: Vec<PathBuf>,
     },
+}
+
+impl From<LoadError> for LlvmError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::BuiltIn { .. } => Self::BuiltIn(error),
+            _ => Self::Load(error),
+        }
+    }
 }
 
 fn list(found: &[PathBuf]) -> String {
@@ -112,9 +139,9 @@ fn newest<'a>(bitcode: impl IntoIterator<Item = &'a DeviceInput>) -> Newest {
     })
 }
 
-/// Opens the named library; else the first that is new enough, can make SPIR-V
-/// if that is wanted, and can be opened, of: those of the Rust toolchains, then
-/// the system's, the newest first.
+/// Opens the named library; else takes the one that is built in, or opens the first
+/// that is new enough, can make SPIR-V if that is wanted, and can be opened, of: those
+/// of the Rust toolchains, then the system's, the newest first.
 pub(super) fn open<'a>(
     named: Option<&Path>,
     rust: &[Sysroot],
@@ -130,6 +157,17 @@ pub(super) fn open<'a>(
                 producer: newest.producer,
                 version: library.version().to_string(),
                 library: path.into(),
+                needed: newest.major,
+            });
+        }
+        return Ok(library);
+    }
+    if let Some(library) = Library::built_in()? {
+        if library.version().major < newest.major {
+            return Err(LlvmError::BuiltInTooOld {
+                origin: newest.origin,
+                producer: newest.producer,
+                version: library.version().to_string(),
                 needed: newest.major,
             });
         }
@@ -219,14 +257,11 @@ pub struct Candidate {
 }
 
 fn system_libraries() -> Vec<Candidate> {
-    let mut dirs: Vec<PathBuf> = [
-        "/usr/lib/x86_64-linux-gnu",
-        "/usr/lib64",
-        "/usr/lib",
-        "/usr/local/lib",
-    ]
-    .map(PathBuf::from)
-    .into();
+    // Debian's folder for libraries of the processor that this runs on.
+    let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let mut dirs: Vec<PathBuf> = [&multiarch, "/usr/lib64", "/usr/lib", "/usr/local/lib"]
+        .map(PathBuf::from)
+        .into();
     let versioned = subdirectories(Path::new("/usr/lib"), |name| name.starts_with("llvm-"));
     dirs.extend(versioned.iter().map(|dir| dir.join("lib")));
     dirs.push("/opt/rocm/llvm/lib".into());

@@ -108,28 +108,30 @@ impl Toolchain {
         &self,
         bitcode: impl IntoIterator<Item = &'a DeviceInput>,
     ) -> Result<&'static Library, LlvmError> {
-        if self.rules.hermetic && self.named.llvm.is_none() {
+        if self.rules.hermetic && self.named.llvm.is_none() && !Library::IS_BUILT_IN {
             return Err(LlvmError::Undeclared(undeclared("libLLVM", Key::Llvm)));
         }
         let library = llvm::open(self.named.llvm.as_deref(), self.rust(), bitcode)?;
-        // By the name that the user gave it, which the library resolves.
-        files::read(self.named.llvm.as_deref().unwrap_or(library.path()));
+        if !Library::IS_BUILT_IN {
+            // By the name that the user gave it, which the library resolves.
+            files::read(self.named.llvm.as_deref().unwrap_or(library.path()));
+        }
         Ok(library)
     }
 
     /// The libLLVM that [`Self::llvm`] opens unless it is refused then; `None` if
-    /// there is none.
+    /// there is none, or it is built in.
     pub fn llvm_by_name(&self, bitcode: &[&DeviceInput]) -> Option<PathBuf> {
-        if self.rules.hermetic {
+        if self.rules.hermetic || Library::IS_BUILT_IN {
             return self.named.llvm.clone();
         }
         llvm::first_choice(self.named.llvm.as_deref(), self.rust(), bitcode)
     }
 
     /// The libLLVMs to choose from where none is named, in order: none in a hermetic
-    /// link.
+    /// link, nor where one is built in.
     pub fn llvm_candidates(&self) -> Vec<Candidate> {
-        if self.rules.hermetic {
+        if self.rules.hermetic || Library::IS_BUILT_IN {
             return Vec::new();
         }
         llvm::candidates(self.rust()).collect()

@@ -1,7 +1,7 @@
 //! A search that remembers where it looked.
 
 use super::file::Key;
-use crate::process::{Environment, Tool};
+use crate::process::{self, Environment, Tool};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -233,7 +233,8 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn is_offlink(metadata: &Metadata) -> bool {
-    std::fs::metadata("/proc/self/exe")
+    process::own_program()
+        .and_then(std::fs::metadata)
         .is_ok_and(|own| (own.dev(), own.ino()) == (metadata.dev(), metadata.ino()))
 }
 

@@ -262,6 +262,42 @@ fn a_whole_link_lists_its_files() {
     assert!(!bench.path("program").exists());
 }
 
+/// With the folder's name replaced, no list and no output tells where the link ran.
+#[test]
+fn no_path_is_written_but_through_the_prefix_map() {
+    let bench = Workbench::new();
+    toolchain(&bench);
+    let object = launcher_with(&bench, &saxpy_images(&bench)[1..]);
+    let root = bench.path("").display().to_string();
+    let root = root.trim_end_matches('/');
+    let option = |name: &str, value: &str| format!("--offlink-{name}={value}");
+    bench.folder("out");
+    let written = |name: &str| format!("{root}/out/{name}");
+    bench
+        .offlink()
+        .env("TMPDIR", bench.folder("temporary"))
+        .args(["ld", "-shared", "-o", &written("library.so")])
+        .arg(&object)
+        .arg("--offlink-omptarget=none")
+        .arg(option("toolchain", &format!("{root}/offlink.toml")))
+        .arg(option(
+            "host-linker",
+            &bench.find("ld.lld-22").display().to_string(),
+        ))
+        .arg(option("path-prefix-map", &format!("{root}=.")))
+        .arg(option("depfile", &written("library.d")))
+        .arg(option("unused-inputs-list", &written("unused")))
+        .arg(option("time-trace", &written("trace.json")))
+        .succeeds_silently();
+    assert!(read(written("library.d")).starts_with("./out/library.so: \\\n"));
+    let names = ["library.so", "library.d", "unused", "trace.json"];
+    for name in names {
+        let bytes = std::fs::read(written(name)).expect("an output");
+        let leaks = memchr::memmem::find(&bytes, root.as_bytes()).is_some();
+        assert!(!leaks, "{name} holds {root}");
+    }
+}
+
 /// Without device code the host linker can't just take over.
 #[test]
 fn a_link_without_device_code_lists_its_files() {

@@ -7,10 +7,12 @@ use std::process::Command;
 use crate::device_code::{
     AMD, NVIDIA, RUNTIME, assembly, bitcode, embed, launcher_with, pack, saxpy_images,
 };
-use crate::workbench::{Run, Workbench, cuda, cuda_tool, offlink};
+use crate::gpu_kinds::{self, Language, Unit};
+use crate::static_build::static_offlink;
+use crate::workbench::{Run, Workbench, cuda, cuda_tool, offlink, system_libllvm};
 
-/// Links to compare: programs, libraries, objects for a next link, images, and
-/// registration objects of both makes. Their inputs go to `inputs`.
+/// Links to compare: programs of all kinds, libraries, objects for a next link,
+/// images, and registration objects of both makes. Their inputs go to `inputs`.
 fn links(bench: &Workbench, inputs: &Path) -> Vec<Vec<&'static str>> {
     let take = |path: PathBuf, name: &str| {
         std::fs::copy(path, inputs.join(name)).expect("an input");
@@ -31,6 +33,14 @@ fn links(bench: &Workbench, inputs: &Path) -> Vec<Vec<&'static str>> {
     take(kernels, "kernels.bc");
     take(bitcode(bench, "saxpy", AMD), "amd.bc");
     take(assembly(bench, "saxpy", NVIDIA), "saxpy.ptx");
+    for (language, arch) in [(Language::Cuda, "sm_90"), (Language::Hip, "gfx90a")] {
+        let arch = format!("--offload-arch={arch}");
+        let units = [Unit::First, Unit::Second];
+        for path in gpu_kinds::objects(bench, language, &[&arch, "-foffload-lto"], &units) {
+            let name = path.file_name().expect("a name").to_owned();
+            take(path, name.to_str().expect("an ASCII name"));
+        }
+    }
     let nvidia = ["--triple=nvptx64-nvidia-cuda", "--arch=sm_90"];
     let amd = ["--triple=amdgcn-amd-amdhsa", "--arch=gfx90a"];
     let lld = ["-g", "-fuse-ld=lld", "-B/usr/lib/llvm-22/bin"];
@@ -39,6 +49,8 @@ fn links(bench: &Workbench, inputs: &Path) -> Vec<Vec<&'static str>> {
         [["cc", "launch.o"].as_slice(), &lld, &[RUNTIME]].concat(),
         vec!["ld", "-shared", "launch.o", RUNTIME],
         vec!["ld", "-r", "launch.o"],
+        vec!["cc", "runtime.o", "first-Cuda.o", "second-Cuda.o"],
+        vec!["cc", "runtime.o", "first-Hip.o", "second-Hip.o"],
         [["link", "kernels.bc", "saxpy.ptx"].as_slice(), &nvidia].concat(),
         [["link", "--emit=ptx", "kernels.bc"].as_slice(), &nvidia].concat(),
         [["link", "amd.bc"].as_slice(), &amd].concat(),
@@ -47,9 +59,12 @@ fn links(bench: &Workbench, inputs: &Path) -> Vec<Vec<&'static str>> {
     ]
 }
 
+/// With the libLLVM that the static offlink has in it.
 fn plain(bench: &Workbench, folder: &Path) -> Command {
     let mut command = bench.offlink();
-    command.current_dir(folder);
+    command
+        .current_dir(folder)
+        .env("OFFLINK_LLVM", system_libllvm(bench, "libLLVM.so.22.1"));
     command
 }
 
@@ -62,24 +77,44 @@ fn ways(bench: &Workbench, folder: &Path) -> Vec<(&'static str, Command)> {
         command
     };
     let elsewhere = bench.folder("a temporary folder, elsewhere");
-    let mut by_another = bench.command("bwrap");
-    by_another
+    let through = |program: &str, arguments: &[&str]| {
+        let plain = plain(bench, folder);
+        let mut command = bench.command(program);
+        command
+            .current_dir(folder)
+            .envs(
+                plain
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .args(arguments)
+            .arg(offlink());
+        command
+    };
+    let user = "--unshare-user --uid 4321 --gid 4321 --dev-bind / /";
+    let user: Vec<&str> = user.split(' ').collect();
+    let umask = ["-c", "umask 077; exec \"$0\" \"$@\""];
+    let mut with_llvm_inside = bench.command(static_offlink());
+    with_llvm_inside
         .current_dir(folder)
-        .env("CUDA_HOME", cuda())
-        .args(["--unshare-user", "--uid", "4321", "--gid", "4321"])
-        .args(["--dev-bind", "/", "/"])
-        .arg(offlink());
+        .env("CUDA_HOME", cuda());
     let names = [
         ("HOME", elsewhere.as_path()),
         ("USER", Path::new("somebody")),
         ("SOURCE_DATE_EPOCH", Path::new("1")),
+        ("TZ", Path::new("Asia/Kathmandu")),
     ];
+    let cache = [("OFFLINK_CACHE_DIR", elsewhere.as_path())];
     vec![
         ("another folder", plain(bench, folder)),
         ("another TMPDIR", with(&[("TMPDIR", &elsewhere)])),
         ("another locale", with(&[("LC_ALL", Path::new("C.UTF-8"))])),
-        ("another home, user and date", with(&names)),
-        ("another user", by_another),
+        ("another home, user, date and time zone", with(&names)),
+        ("another user", through("bwrap", &user)),
+        ("another umask", through("sh", &umask)),
+        ("a static offlink", with_llvm_inside),
+        ("an empty cache", with(&cache)),
+        ("a filled cache", with(&cache)),
     ]
 }
 
@@ -110,8 +145,10 @@ fn whatever_the_surroundings() {
             bytes
         };
         let expected = output(plain(&bench, &first), &first, "output", "--offlink-jobs=1");
-        let found = output(plain(&bench, &first), &first, "output", "--offlink-jobs=4");
-        assert!(found == expected, "the second time differs: {line:?}");
+        for jobs in ["--offlink-jobs=2", "--offlink-jobs=8"] {
+            let found = output(plain(&bench, &first), &first, "output", jobs);
+            assert!(found == expected, "{jobs} differs: {line:?}");
+        }
         for (way, command) in ways(&bench, &moved) {
             let found = output(command, &moved, "another name", "--offlink-jobs=4");
             assert!(found == expected, "{way} differs: {line:?}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::device_code::{
-    AMD, NVIDIA, Target, assembly, bitcode, launcher_with, object, saxpy_images,
+    AMD, CPU, NVIDIA, Target, assembly, bitcode, launcher_with, object, saxpy_images,
 };
 use crate::device_libraries::{ROCM, libdevice, math};
 use crate::workbench::{Run, Workbench, cuda_tool, offlink, system_libllvm};
@@ -110,6 +110,10 @@ fn lines(bench: &Workbench) -> Vec<(&'static str, Vec<String>)> {
         ("cc", wrap.map(ToString::to_string).collect()),
         (
             "host-linker",
+            device_link(CPU, &[bitcode(bench, "saxpy", CPU)]),
+        ),
+        (
+            "host-linker",
             link_of(&["--offlink-omptarget=none", "-shared"]),
         ),
         ("omptarget", link_of(&[])),
@@ -137,7 +141,7 @@ fn what_is_not_declared_is_named() {
 }
 
 /// The shared libraries that the loader gives a file, and the loader.
-fn closure(bench: &Workbench, file: &Path, files: &mut BTreeSet<PathBuf>) {
+pub fn closure(bench: &Workbench, file: &Path, files: &mut BTreeSet<PathBuf>) {
     let listed = bench.command("ldd").arg(file).succeeds();
     let paths = listed
         .split_whitespace()

@@ -1,8 +1,10 @@
 //! Which libLLVM links the bitcode.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::device_code::{AMD, CPU, NVIDIA, Target, bitcode, bitcode_by};
+use crate::static_build::static_offlink;
 use crate::workbench::{Run, Workbench, system_libllvm};
 
 /// Bitcode spells the name of its producer in six bits a character, the first
@@ -44,15 +46,22 @@ fn bitcode_newer_than_every_llvm_is_refused() {
         "future.bc",
         with_producer(&present, "LLVM22.1.8", "LLVM99.1.0"),
     );
-    let stderr = bench
-        .offlink()
-        .arg("link")
-        .args(CPU.arguments())
-        .args(["-o", "image"])
-        .arg(future)
-        .fails_with(1);
-    for part in ["future.bc", "LLVM99.1.0", "-llvm=PATH"] {
-        assert!(stderr.contains(part), "no {part} in: {stderr}");
+    let refusal = |mut command: Command| {
+        command
+            .arg("link")
+            .args(CPU.arguments())
+            .args(["-o", "image"])
+            .arg(&future)
+            .fails_with(1)
+    };
+    let opened = refusal(bench.offlink());
+    assert!(opened.contains("-llvm=PATH"), "{opened}");
+    let built_in = refusal(bench.command(static_offlink()));
+    assert!(built_in.contains("LLVM 22.1.8 in this"), "{built_in}");
+    for stderr in [opened, built_in] {
+        for part in ["future.bc", "LLVM99.1.0"] {
+            assert!(stderr.contains(part), "no {part} in: {stderr}");
+        }
     }
 }
 
@@ -78,6 +87,30 @@ fn bitcode_of_llvm_19_by_llvm_19() {
         let bitcode = bitcode_by("clang-19", &bench, "saxpy", target);
         links_with(&bench, &llvm, target, &bitcode);
     }
+}
+
+/// LLVM 22 reads text by another function.
+#[test]
+fn text_by_llvm_19() {
+    let bench = Workbench::new();
+    let llvm = system_libllvm(&bench, "libLLVM.so.19.1");
+    let bitcode = bitcode_by("clang-19", &bench, "saxpy", NVIDIA);
+    let text = bench.path("saxpy.ll");
+    bench
+        .command("llvm-dis-19")
+        .arg("-o")
+        .arg(&text)
+        .arg(bitcode)
+        .succeeds_silently();
+    links_with(&bench, &llvm, NVIDIA, &text);
+    bench.write("wrong.ll", "define void @f() { ret i32 }");
+    let stderr = bench
+        .offlink()
+        .args(["link", "-o", "image", "wrong.ll"])
+        .args(NVIDIA.arguments())
+        .arg(format!("--llvm={}", llvm.display()))
+        .fails_with(1);
+    assert!(stderr.contains("LLVM 19.1.7"), "{stderr}");
 }
 
 #[test]

@@ -59,6 +59,7 @@ mod same_machine_code;
 mod single_steps;
 mod spirv;
 mod split;
+mod static_build;
 mod sycl;
 mod times;
 mod windows_hosts;

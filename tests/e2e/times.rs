@@ -110,6 +110,10 @@ fn the_trace_has_a_track_for_each_target() {
         } else {
             assert_eq!(event["ph"], "X");
             assert!(event["ts"].is_u64() && event["dur"].is_u64(), "{event}");
+            if ["ptxas", "lld", "device link"].contains(&name) {
+                let memory = event["args"]["peak_memory_bytes"].as_u64();
+                assert!(memory > Some(1 << 20), "{event}");
+            }
             ran.entry(tracks[&track]).or_default().push(name);
         }
     }

@@ -21,6 +21,10 @@ pub(crate) enum Fault {
     #[error("{0}")]
     Fatal(String),
     /// The C API function that was called and is not in the library.
+    #[cfg_attr(
+        feature = "static-llvm",
+        expect(dead_code, reason = "what is linked in is whole")
+    )]
     #[error("no opened libLLVM has {0}")]
     MissingSymbol(&'static str),
 }

@@ -1,6 +1,7 @@
 //! Functions and variables of a module, as far as inkwell doesn't show them.
 
 mod definition;
+pub(crate) mod order;
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_uint};

@@ -5,6 +5,9 @@
 //! emits PTX, an object or bitcode; [`assemble()`] makes bitcode of text. [`Identification`] says which LLVM wrote a bitcode file, without needing
 //! one, so that a library can be chosen that is able to read it.
 //!
+//! With the feature `static-llvm` LLVM's static libraries are linked into the program instead, and
+//! [`Library::built_in`] is all there is.
+//!
 //! This crate holds the only foreign calls of offlink. The C API and its meaning are those of LLVM's `llvm-c`
 //! headers, as declared by llvm-sys 221 (LLVM 22.1); it was tried with LLVM 19.1.7, 22.1.2, 22.1.4 and 22.1.8.
 
@@ -29,6 +32,7 @@ mod options;
 mod retain;
 mod split;
 mod steps;
+#[cfg(not(feature = "static-llvm"))]
 mod stubs;
 mod symbols;
 mod undefined;

@@ -153,6 +153,10 @@ pub(crate) fn emit(
         Emit::Assembly => FileType::Assembly,
         Emit::Object => FileType::Object,
     };
+    if options.triple.starts_with("nvptx") && ir::order::is_open(module) {
+        run(machine, module, "generic-to-nvvm".into())?;
+        ir::order::settle(module);
+    }
     let buffer = machine
         .write_to_memory_buffer(module, file_type)
         .map_err(|message| message.to_string())?;

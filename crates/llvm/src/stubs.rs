@@ -1,6 +1,6 @@
 //! The LLVM C API as jumps through a table of addresses.
 //!
-//! Everything that calls LLVM (here, in inkwell and in llvm-sys) is linked against the jumps that `build.rs`
+//! Everything that calls LLVM (here, in inkwell and in llvm-sys) is linked against the jumps that `build/stubs.rs`
 //! writes for the names in `symbols.txt`. [`fill`] points them into an opened library. A jump whose slot was
 //! not filled lands in [`missing`], so that a name which the library lacks is an error and never a null call.
 

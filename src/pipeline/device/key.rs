@@ -5,9 +5,10 @@ use super::{Context, nvptx};
 use crate::cache::{Digest, Key, Programs};
 use crate::files;
 use crate::options::{DeviceOptions, Emit};
-use crate::process::Tool;
+use crate::process::{self, Tool};
 use crate::target::{Device, Target};
 use crate::toolchain::{NotFound, Toolchain};
+use offlink_llvm::Library;
 use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -66,10 +67,9 @@ pub(super) fn key(
     let mut key = Key::default();
     // offlink's own code decides too.
     let own = programs.of("offlink", || {
-        let path = Path::new("/proc/self/exe");
-        let digest = programs.digest(path);
+        let digest = process::own_program().and_then(|path| programs.digest(&path));
         digest.map_err(|source| NoKey::Read {
-            path: path.into(),
+            path: "offlink".into(),
             source,
         })
     })?;
@@ -78,11 +78,14 @@ pub(super) fn key(
     key.add("target", format!("{} {}", target.triple(), target.arch()));
     add_options(&mut key, link, context)?;
     if !link.bitcode.is_empty() {
-        let llvm = programs.of("libLLVM", || {
-            let path = context.setting.llvm_by_name().ok_or(NoKey::NoLlvm)?;
-            digest(programs, path)
-        })?;
-        key.add("libLLVM", llvm.as_str());
+        // What is built in is part of offlink, unless the link will be refused for naming another.
+        if !Library::IS_BUILT_IN || context.toolchain.named().llvm.is_some() {
+            let llvm = programs.of("libLLVM", || {
+                let path = context.setting.llvm_by_name().ok_or(NoKey::NoLlvm)?;
+                digest(programs, path)
+            })?;
+            key.add("libLLVM", llvm.as_str());
+        }
         add_libraries(&mut key, target, context, programs)?;
     }
     if stage != Stage::Object {

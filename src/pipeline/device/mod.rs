@@ -157,6 +157,9 @@ impl<'a> Setting<'a> {
 
     /// Whether the libLLVM that is open is the one that was found before.
     fn has_opened_llvm_by_name(&self) -> bool {
+        if Library::IS_BUILT_IN {
+            return true;
+        }
         let found = self.llvm_by_name().map(Path::canonicalize);
         matches!((found, self.library()), (Some(Ok(found)), Ok(opened)) if opened.path() == found)
     }

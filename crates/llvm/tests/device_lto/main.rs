@@ -9,4 +9,5 @@ mod nvptx;
 mod rust;
 mod spirv;
 mod split;
+mod variable_order;
 mod x86_64;
