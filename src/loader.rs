@@ -24,8 +24,6 @@ pub struct Loader {
 pub struct Dynamic {
     /// The name that programs linked with it know it by.
     pub soname: Option<String>,
-    /// The loader that it asks for; libraries and static programs have none.
-    pub interpreter: Option<String>,
     /// The libraries that it needs.
     pub needed: Vec<String>,
     /// Its own places to look for them: DT_RUNPATH, else DT_RPATH.
@@ -48,7 +46,6 @@ impl Dynamic {
         };
         Self {
             soname: elf.soname.map(str::to_owned),
-            interpreter: elf.interpreter.map(str::to_owned),
             needed: elf.libraries.iter().map(ToString::to_string).collect(),
             run_paths: paths
                 .iter()

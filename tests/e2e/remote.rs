@@ -9,7 +9,7 @@ use crate::device_code::{
 };
 use crate::device_libraries::{ROCM, libdevice, math};
 use crate::hermetic::spirv;
-use crate::workbench::{Run, Workbench, cuda_tool, system_libllvm};
+use crate::workbench::{Run, Workbench, cuda, cuda_tool, offlink, system_libllvm};
 
 fn read(bench: &Workbench, name: &str) -> Vec<u8> {
     std::fs::read(bench.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -186,6 +186,48 @@ fn failures_are_those_of_offlink() {
         .args(only_on(&casd))
         .fails_with(1);
     assert!(there.contains("damaged.bc"), "{there}");
+}
+
+/// A worker is not to blame for what is nowhere.
+#[test]
+fn what_is_missing_is_looked_for_here() {
+    let bench = Workbench::new();
+    let casd = Casd::start(&bench);
+    // No libdevice is beside it.
+    std::fs::copy(cuda_tool("ptxas"), bench.path("ptxas")).expect("a copy");
+    let inputs = [math(&bench, NVIDIA, &[])];
+    let remote = format!("--remote={}", casd.address());
+    let said = link(&bench, NVIDIA, &inputs, "image")
+        .env_remove("CUDA_HOME")
+        .args(["--ptxas=./ptxas", &remote])
+        .fails_with(1);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("offlink: warning: "), "{said}");
+    assert!(lines[1].contains("libdevice was not found"), "{said}");
+    assert_eq!(casd.executed(), 1);
+}
+
+/// offlink goes by its name, but a copy of it may have another.
+#[test]
+fn copies_under_other_names() {
+    let bench = Workbench::new();
+    let casd = Casd::start(&bench);
+    let copy = bench.path("clang-linker-wrapper");
+    std::fs::copy(offlink(), &copy).expect("a copy");
+    let program = launcher_with(&bench, &[NVIDIA.image(&bitcode(&bench, "saxpy", NVIDIA))]);
+    bench
+        .command(copy)
+        .env("CUDA_HOME", cuda())
+        .env("OFFLINK_REMOTE", casd.address())
+        .env("OFFLINK_REMOTE_FALLBACK", "never")
+        .args([
+            "--host-triple=x86_64-pc-linux-gnu",
+            "--linker-path=/usr/bin/ld",
+        ])
+        .args(["-r", "-o", "linked.o"])
+        .arg(program)
+        .succeeds_silently();
+    assert_eq!(casd.executed(), 1);
 }
 
 /// Checks that a link is right and was made here, with one line that says why.

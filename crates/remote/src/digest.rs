@@ -23,6 +23,11 @@ impl Digest {
         Self { hash, size }
     }
 
+    pub(crate) fn known(hash: &str, size: usize) -> Self {
+        let (hash, size) = (hash.into(), size as u64);
+        Self { hash, size }
+    }
+
     pub(crate) fn size(&self) -> u64 {
         self.size
     }

@@ -155,3 +155,39 @@ pub(crate) fn bad(status: Option<&messages::Status>) -> Result<(), Status> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Service;
+    use std::cell::Cell;
+
+    /// How often a call is made that fails `failures` times with `code`, and whether it
+    /// works out.
+    fn calls(code: Code, failures: u32) -> (u32, bool) {
+        let client = Client::new(&Service {
+            address: "grpc://localhost:1".into(),
+            ..Service::default()
+        })
+        .unwrap();
+        let made = Cell::new(0);
+        let call = async || {
+            made.set(made.get() + 1);
+            if made.get() <= failures {
+                Err(Status::new(code, ""))
+            } else {
+                Ok(())
+            }
+        };
+        let outcome = client.runtime.block_on(client.retry(call));
+        (made.get(), outcome.is_ok())
+    }
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        assert_eq!(calls(Code::Unavailable, 2), (3, true));
+        assert_eq!(calls(Code::Unavailable, 99), (1 + RETRIES, false));
+        assert_eq!(calls(Code::NotFound, 2), (1, false));
+        assert_eq!(calls(Code::Unauthenticated, 2), (1, false));
+    }
+}

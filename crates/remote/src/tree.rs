@@ -36,11 +36,16 @@ impl InputFile {
         }
     }
 
-    /// A program.
-    pub fn program(data: Bytes) -> Self {
+    /// A program or library, whose SHA-256 may be known by its hexadecimal digits.
+    pub fn program(data: Bytes, hash: Option<&str>) -> Self {
+        let digest = match hash {
+            Some(hash) => Digest::known(hash, data.len()),
+            None => Digest::of(&data),
+        };
         Self {
+            data,
+            digest,
             is_executable: true,
-            ..Self::data(data)
         }
     }
 }
@@ -180,7 +185,7 @@ mod tests {
         let mut program = action.clone();
         program
             .inputs
-            .insert("x".into(), InputFile::program("x".into()));
+            .insert("x".into(), InputFile::program("x".into(), None));
         let mut output = action.clone();
         output.outputs = vec!["p".into()];
         let linux = [("OSFamily".to_owned(), "linux".to_owned())];

@@ -61,6 +61,12 @@ impl ImageCache {
         })
     }
 
+    /// What knows the programs of the link.
+    #[cfg(feature = "remote")]
+    pub(super) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
     /// To be called when the link's images are made.
     pub(super) fn tidy(&self) {
         self.cache.tidy();

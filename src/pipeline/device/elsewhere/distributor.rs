@@ -147,6 +147,14 @@ fn job(parcel: &Parcel<'_>, work: &Files<'_>, output: &Path) -> Result<Job, Devi
 
 fn run(setting: &Setting<'_>, program: &Path, jobs: Vec<Job>) -> Result<(), DeviceError> {
     let own = std::env::current_exe().unwrap_or_else(|_| "offlink".into());
+    // A copy with a peer's name would take the peer's line.
+    if own.file_name() != Some("offlink".as_ref()) {
+        return Err(ElsewhereError::Settings(
+            "--offlink-distributor needs the program under its own name, offlink; make its other \
+             names symbolic links",
+        )
+        .into());
+    }
     let own = own.to_string_lossy().into_owned();
     let jobs = Jobs {
         common: Common {

@@ -1,9 +1,10 @@
 //! Device links as actions of the Remote Execution API.
 
+use super::super::cached::ImageCache;
 use super::super::key::Stage;
 use super::super::remarks::Remark;
 use super::super::{Context, DeviceError, DeviceImage, Linked, Setting, cached};
-use super::parcel::Parcel;
+use super::parcel::{Parcel, stays};
 use super::root::{IMAGE, Packed, Packer};
 use super::{Candidate, ElsewhereError, candidates, checked, or_here, warn};
 use crate::options::Elsewhere;
@@ -31,7 +32,7 @@ pub(super) fn link(
     let wanted = &setting.options.elsewhere;
     let remote = Remote {
         client: Client::new(&service(wanted, address)?).map_err(ElsewhereError::from)?,
-        packer: Packer::new(),
+        packer: Packer::new(setting.cache.as_ref().map(ImageCache::programs)),
         failure: OnceLock::new(),
     };
     let limit = wanted.jobs.unwrap_or(JOBS);
@@ -84,14 +85,14 @@ fn service(wanted: &Elsewhere, address: &str) -> Result<Service, ElsewhereError>
 }
 
 /// The service, and what all links that go there have in common.
-struct Remote {
+struct Remote<'a> {
     client: Client,
-    packer: Packer,
+    packer: Packer<'a>,
     /// Why it has failed a link, so that it is not tried with others.
     failure: OnceLock<String>,
 }
 
-impl Remote {
+impl Remote<'_> {
     fn run(&self, candidate: &Candidate<'_>, context: &Context<'_>) -> Result<Linked, DeviceError> {
         let target = candidate.target;
         let parcel = Parcel::new(target, candidate.link, context)?;
@@ -105,7 +106,14 @@ impl Remote {
         })?;
         let said = said(&outcome, &origins);
         if outcome.exit_code != 0 {
-            return Err(failed(candidate, outcome.exit_code, said).into());
+            let failure = failed(candidate, outcome.exit_code, said);
+            return Err(match failure {
+                // It was not found here either, where it may be looked for.
+                ElsewhereError::Failed {
+                    code: 4, message, ..
+                } if !parcel.is_hermetic => stays(target, &message),
+                failure => failure.into(),
+            });
         }
         if !said.is_empty() {
             context.remarks.add(Remark::Printed(said));

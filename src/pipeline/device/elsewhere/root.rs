@@ -5,10 +5,12 @@
 
 use super::DeviceError;
 use super::parcel::{Parcel, stays, text, toolchain_file};
-use crate::loader::{self, Dynamic, Loader};
+use crate::cache::{Digest, Programs};
+use crate::loader::{self, Loader};
 use crate::target::Target;
 use crate::{files, mapped_file};
 use bytes::Bytes;
+use goblin::elf::Elf;
 use offlink_remote::{Action, InputFile};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -28,7 +30,9 @@ pub(super) struct Packed {
 }
 
 /// What packs the actions of one invocation.
-pub(super) struct Packer {
+pub(super) struct Packer<'a> {
+    /// What remembers digests of programs, if there is a cache.
+    programs: Option<&'a Programs>,
     loader: Loader,
     library_path: Option<OsString>,
     /// Programs and libraries, which actions have in common, by path.
@@ -38,9 +42,10 @@ pub(super) struct Packer {
 /// The files below the root.
 type Files = BTreeMap<String, InputFile>;
 
-impl Packer {
-    pub(super) fn new() -> Self {
+impl<'a> Packer<'a> {
+    pub(super) fn new(programs: Option<&'a Programs>) -> Self {
         Self {
+            programs,
             loader: Loader::new(None, None),
             library_path: std::env::var_os("LD_LIBRARY_PATH"),
             known: Mutex::default(),
@@ -59,16 +64,16 @@ impl Packer {
             if !tool.launcher.is_empty() {
                 return Err(stays(target, &format!("{} has a launcher", tool.name)));
             }
-            tools.push((
-                *key,
-                self.program(key, &tool.path, None, target, &mut root)?,
-            ));
+            // lld goes by its name.
+            let name = file_name(target, &tool.path)?;
+            let words = self.program(key, &name, &tool.path, None, target, &mut root)?;
+            tools.push((*key, words));
             files::read(&tool.path);
         }
         let own = Path::new("/proc/self/exe");
         let own = own.canonicalize().unwrap_or_else(|_| own.into());
         let llvm = parcel.llvm.as_deref();
-        let mut arguments = self.program("offlink", &own, llvm, target, &mut root)?;
+        let mut arguments = self.program("offlink", "offlink", &own, llvm, target, &mut root)?;
         if let Some(llvm) = llvm {
             let path = format!("tools/llvm/{}", file_name(target, llvm)?);
             root.insert(path.clone(), self.file(llvm, target)?);
@@ -132,27 +137,29 @@ impl Packer {
         Ok(arguments)
     }
 
-    /// Adds a program, the shared libraries that it needs, and those of `library`, which
-    /// it opens; returns the words that start it.
+    /// Adds a program to `tools/<folder>`, with the shared libraries that it needs and
+    /// those of `library`, which it opens; returns the words that start it.
     fn program(
         &self,
+        folder: &str,
         name: &str,
         path: &Path,
         library: Option<&Path>,
         target: &Target,
         root: &mut Files,
     ) -> Result<Vec<String>, DeviceError> {
-        let program = format!("tools/{name}/{}", file_name(target, path)?);
+        let program = format!("tools/{folder}/{name}");
         root.insert(program.clone(), self.file(path, target)?);
         let data = read(target, path)?;
-        if !data.starts_with(b"\x7fELF") {
-            let reason = format!("'{}' is a script", path.display());
+        let Ok(elf) = Elf::parse(&data) else {
+            let reason = format!("'{}' is no ELF file, such as a script", path.display());
             return Err(stays(target, &reason));
-        }
-        let Some(interpreter) = Dynamic::read(&data).interpreter else {
+        };
+        // A static program has no loader.
+        let Some(interpreter) = elf.interpreter else {
             return Ok(vec![program]);
         };
-        let libraries = format!("tools/{name}/lib");
+        let libraries = format!("tools/{folder}/lib");
         for user in [Some(path), library].into_iter().flatten() {
             let dynamic = |path: &Path| Ok::<_, DeviceError>(loader::dynamic_of(path));
             let found = self
@@ -169,7 +176,7 @@ impl Packer {
                 root.insert(format!("{libraries}/{soname}"), self.file(&found, target)?);
             }
         }
-        let interpreter = Path::new(&interpreter);
+        let interpreter = Path::new(interpreter);
         let loader = format!("{libraries}/{}", file_name(target, interpreter)?);
         root.insert(loader.clone(), self.file(interpreter, target)?);
         Ok(vec![loader, "--library-path".into(), libraries, program])
@@ -181,7 +188,10 @@ impl Packer {
         if let Some(file) = known.get(path) {
             return Ok(file.clone());
         }
-        let file = InputFile::program(read(target, path)?);
+        let remembered = |programs: &Programs| programs.file_digest(path).ok();
+        let digest = self.programs.and_then(remembered);
+        let hash = digest.as_ref().map(Digest::as_str);
+        let file = InputFile::program(read(target, path)?, hash);
         known.insert(path.into(), file.clone());
         Ok(file)
     }
