@@ -9,7 +9,7 @@ use crate::device_code::{
 };
 use crate::device_libraries::{ROCM, libdevice, math};
 use crate::hermetic::spirv;
-use crate::workbench::{Run, Workbench, cuda, cuda_tool, offlink, system_libllvm};
+use crate::workbench::{Run, Workbench, cuda, cuda_tool, offlink, repository, system_libllvm};
 
 fn read(bench: &Workbench, name: &str) -> Vec<u8> {
     std::fs::read(bench.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -68,6 +68,41 @@ fn whole_links_have_the_same_bytes() {
         .succeeds_silently();
     assert!(read(&bench, "here") == read(&other, "again"));
     assert_eq!(casd.executed(), 4);
+}
+
+/// A service may have several workers; here the first of two services hands on to the
+/// other what it can't begin at once.
+#[test]
+fn links_are_spread_over_workers() {
+    let bench = Workbench::new();
+    let runner = repository().join(".tools/buildbox/buildbox-run");
+    let runner = format!("--buildbox-run={}", runner.display());
+    let second = Casd::start_with(&bench, &[&runner, "--jobs=1"]);
+    let to_second = ["cas", "ac", "exec"]
+        .map(|what| format!("--{what}-remote=http://127.0.0.1:{}", second.port));
+    let mut arguments = vec![runner.as_str(), "--jobs=1", "--exec-hybrid-queue-limit=0"];
+    arguments.extend(to_second.iter().map(String::as_str));
+    let first = Casd::start_with(&bench, &arguments);
+    let archs = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100"];
+    let images = archs.map(|arch| {
+        let target = nvidia(arch);
+        target.image(&bitcode(&bench, "saxpy", target))
+    });
+    let program = launcher_with(&bench, &images);
+    let whole = |output: &str| {
+        let mut command = bench.offlink();
+        command.args(["cc", RUNTIME, "-o", output]).arg(&program);
+        command
+    };
+    whole("here").succeeds_silently();
+    whole("there")
+        .arg(format!("--offlink-remote={}", first.address()))
+        .arg("--offlink-remote-fallback=never")
+        .succeeds_silently();
+    assert!(read(&bench, "here") == read(&bench, "there"));
+    let executed = [first.executed(), second.executed()];
+    assert!(executed[0] > 0 && executed[1] > 0, "{executed:?}");
+    assert_eq!(executed[0] + executed[1], archs.len());
 }
 
 /// Everything that a device link may need is among the inputs.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use goblin::elf::Elf;
 use offlink_remote::{Action, InputFile};
 use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,11 @@ pub(super) struct Packer<'a> {
     library_path: Option<OsString>,
     /// Programs and libraries, which actions have in common, by path.
     known: Mutex<HashMap<PathBuf, InputFile>>,
+    closures: Mutex<HashMap<PathBuf, Closure>>,
 }
+
+/// Shared libraries by name; those that were not found are `None`.
+type Closure = BTreeMap<String, Option<PathBuf>>;
 
 /// The files below the root.
 type Files = BTreeMap<String, InputFile>;
@@ -49,6 +54,7 @@ impl<'a> Packer<'a> {
             loader: Loader::new(None, None),
             library_path: std::env::var_os("LD_LIBRARY_PATH"),
             known: Mutex::default(),
+            closures: Mutex::default(),
         }
     }
 
@@ -161,11 +167,7 @@ impl<'a> Packer<'a> {
         };
         let libraries = format!("tools/{folder}/lib");
         for user in [Some(path), library].into_iter().flatten() {
-            let dynamic = |path: &Path| Ok::<_, DeviceError>(loader::dynamic_of(path));
-            let found = self
-                .loader
-                .closure(user, self.library_path.as_ref(), dynamic)?;
-            for (soname, found) in found {
+            for (soname, found) in self.closure(user) {
                 let Some(found) = found else {
                     let reason = format!(
                         "'{soname}', which '{}' needs, is not where the loader looks",
@@ -180,6 +182,17 @@ impl<'a> Packer<'a> {
         let loader = format!("{libraries}/{}", file_name(target, interpreter)?);
         root.insert(loader.clone(), self.file(interpreter, target)?);
         Ok(vec![loader, "--library-path".into(), libraries, program])
+    }
+
+    /// The shared libraries of a program or library, which are looked for once.
+    fn closure(&self, user: &Path) -> Closure {
+        let mut known = self.closures.lock().unwrap_or_else(PoisonError::into_inner);
+        let find = || {
+            let read = |path: &Path| Ok::<_, Infallible>(loader::dynamic_of(path));
+            let found = self.loader.closure(user, self.library_path.as_ref(), read);
+            found.unwrap_or_else(|never| match never {})
+        };
+        known.entry(user.into()).or_insert_with(find).clone()
     }
 
     /// A program or library. Each is read once, while others wait who need the same.
