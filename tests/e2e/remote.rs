@@ -25,6 +25,13 @@ fn link(bench: &Workbench, target: Target, inputs: &[PathBuf], output: &str) -> 
     command
 }
 
+/// The whole link of a program, which makes `output`.
+fn whole(bench: &Workbench, program: &Path, output: &str) -> Command {
+    let mut command = bench.offlink();
+    command.args(["cc", RUNTIME, "-o", output]).arg(program);
+    command
+}
+
 /// The options for a link that may not be run here.
 fn only_on(casd: &Casd) -> [String; 2] {
     [
@@ -42,11 +49,7 @@ fn whole_links_have_the_same_bytes() {
         images.push(arch.image(&bitcode(&bench, "saxpy", arch)));
     }
     let program = launcher_with(&bench, &images);
-    let whole = |output: &str| {
-        let mut command = bench.offlink();
-        command.args(["cc", RUNTIME, "-o", output]).arg(&program);
-        command
-    };
+    let whole = |output: &str| whole(&bench, &program, output);
     whole("here").succeeds_silently();
     let remote = [
         format!("--offlink-remote={}", casd.address()),
@@ -60,11 +63,8 @@ fn whole_links_have_the_same_bytes() {
     let other = Workbench::new();
     let moved = other.path("moved.o");
     std::fs::copy(&program, &moved).expect("a copy");
-    other
-        .offlink()
-        .args(["cc", RUNTIME, "-o", "again"])
+    self::whole(&other, &moved, "again")
         .args(&remote)
-        .arg(&moved)
         .succeeds_silently();
     assert!(read(&bench, "here") == read(&other, "again"));
     assert_eq!(casd.executed(), 4);
@@ -89,11 +89,7 @@ fn links_are_spread_over_workers() {
         target.image(&bitcode(&bench, "saxpy", target))
     });
     let program = launcher_with(&bench, &images);
-    let whole = |output: &str| {
-        let mut command = bench.offlink();
-        command.args(["cc", RUNTIME, "-o", output]).arg(&program);
-        command
-    };
+    let whole = |output: &str| whole(&bench, &program, output);
     whole("here").succeeds_silently();
     whole("there")
         .arg(format!("--offlink-remote={}", first.address()))
@@ -357,11 +353,8 @@ fn a_service_that_dies_in_the_middle() {
         }),
     );
     let whole = |output: &str| {
-        let mut command = bench.offlink();
-        command
-            .args(["cc", RUNTIME, "-o", output])
-            .arg(format!("--offlink-ptxas={}", ptxas.display()))
-            .arg(&program);
+        let mut command = whole(&bench, &program, output);
+        command.arg(format!("--offlink-ptxas={}", ptxas.display()));
         command
     };
     whole("here").succeeds_silently();

@@ -9,10 +9,16 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 /// How long a service is waited for until it accepts a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a connection may be quiet until the system asks whether the other side
-/// still lives. HTTP/2's own pings would end the connection: gRPC's servers allow one
-/// in five minutes.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// How long a connection may be quiet until the system asks the other machine whether it
+/// is there, how often it asks, and how often without an answer.
+const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
+
+/// After this time the service itself is asked, which may hang. gRPC's servers end
+/// connections that ask more often than every five minutes (gRPC's guide "Keepalive").
+const PING: Duration = Duration::from_secs(330);
+
+/// How long the answer may take.
+const PING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A service, and what it wants to see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +59,11 @@ impl Service {
         let endpoint = Endpoint::from_shared(format!("{scheme}://{rest}"))
             .map_err(|error| wrong(&error.to_string()))?
             .connect_timeout(CONNECT_TIMEOUT)
-            .tcp_keepalive(Some(KEEP_ALIVE));
+            .tcp_keepalive(Some(KEEP_ALIVE.0))
+            .tcp_keepalive_interval(Some(KEEP_ALIVE.1))
+            .tcp_keepalive_retries(Some(KEEP_ALIVE.2))
+            .http2_keep_alive_interval(PING)
+            .keep_alive_timeout(PING_TIMEOUT);
         let endpoint = if scheme == "https" {
             let tls = self.tls()?;
             endpoint
