@@ -158,6 +158,7 @@ impl Error {
             Self::Omptarget(OmptargetError::Undeclared(_)) => 4,
             Self::BuildSystem(BuildSystemError::Forbidden { .. }) => 4,
             Self::BuildSystem(BuildSystemError::NoLink) => 2,
+            Self::Device(DeviceError::Elsewhere(error)) => error.exit_code(),
             Self::Device(error) if error.is_undeclared() => 4,
             Self::Usage(_) | Self::Peer(_) | Self::Scan(ScanError::NoTriple(_)) => 2,
             Self::Device(error) if error.is_tool_failure() => 3,

@@ -5,6 +5,7 @@ use crate::mapped_file;
 use goblin::elf::Elf;
 use goblin::mach::MachO;
 use offlink_bundle::host_object::Platform;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -133,6 +134,35 @@ impl Loader {
             .map(|dir| dir.join(name))
             .find(|path| path.is_file())
             .or_else(|| self.find(name))
+    }
+}
+
+impl Loader {
+    /// The shared libraries that `program`, itself a program or library, is loaded with,
+    /// by the names that they are asked for by; what is not found is `None`. `read`
+    /// gives the dynamic sections of files.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn closure<E>(
+        &self,
+        program: &Path,
+        library_path: Option<&OsString>,
+        mut read: impl FnMut(&Path) -> Result<Dynamic, E>,
+    ) -> Result<BTreeMap<String, Option<PathBuf>>, E> {
+        let mut libraries = BTreeMap::new();
+        let mut open = vec![program.to_owned()];
+        while let Some(user) = open.pop() {
+            let dynamic = read(&user)?;
+            for name in &dynamic.needed {
+                if !libraries.contains_key(name) {
+                    let found = self.resolve(name, &user, &dynamic, library_path);
+                    open.extend(found.clone());
+                    libraries.insert(name.clone(), found);
+                }
+            }
+        }
+        Ok(libraries)
     }
 }
 

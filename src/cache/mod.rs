@@ -95,6 +95,15 @@ impl Cache {
         Programs::new(self.folder.clone())
     }
 
+    /// What `step` gave before, if that is in the cache.
+    pub fn get<D: Serialize + DeserializeOwned>(&self, step: &Step<'_>) -> Option<Made<D>> {
+        let key = step.key.digest();
+        let made = self.look_up(&key)?;
+        self.explain(step, "taken from the cache");
+        self.remember(step, &key);
+        Some(made)
+    }
+
     /// What `step` gives: from the cache, or else by `make`, and then it is kept
     /// if `is_still_right` says that nothing it was made of has changed since the
     /// key was found. Equal steps at the same time, in any process, are done once.
@@ -107,12 +116,10 @@ impl Cache {
         make: impl FnOnce() -> Result<Made<D>, E>,
         is_still_right: impl FnOnce() -> bool,
     ) -> Result<Made<D>, E> {
-        let key = step.key.digest();
-        if let Some(made) = self.look_up(&key) {
-            self.explain(step, "taken from the cache");
-            self.remember(step, &key);
+        if let Some(made) = self.get(step) {
             return Ok(made);
         }
+        let key = step.key.digest();
         let turn = Turn::wait(&self.folder, key.as_str());
         if turn.has_waited
             && let Some(made) = self.look_up(&key)

@@ -12,7 +12,7 @@ use crate::loader::{Dynamic, Loader};
 use crate::mapped_file;
 use crate::output_file;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -118,41 +118,31 @@ impl Programs {
     /// # Errors
     /// When the program can't be read, or dyld looks for a library of it.
     pub fn digest(&self, program: &Path) -> io::Result<Digest> {
-        let first = self.memory(program)?;
-        let own = first.digest.clone();
-        let mut libraries: BTreeMap<String, Option<Digest>> = BTreeMap::new();
-        let mut open = vec![(program.to_owned(), first)];
-        while let Some((user, memory)) = open.pop() {
-            let dynamic = Dynamic {
-                soname: None,
-                needed: memory.needed,
-                run_paths: memory.run_paths,
-                run_paths_first: memory.run_paths_first,
-            };
-            for name in &dynamic.needed {
-                if libraries.contains_key(name) {
-                    continue;
-                }
+        let mut digests = HashMap::new();
+        let libraries = self.loader.closure(
+            program,
+            self.library_path.as_ref(),
+            |path| -> io::Result<_> {
+                let memory = self.memory(path)?;
+                digests.insert(path.to_owned(), memory.digest);
                 // Apple's dyld(1): `@rpath/lib.dylib` and the like.
-                if name.starts_with('@') {
-                    let user = user.display();
+                if let Some(name) = memory.needed.iter().find(|name| name.starts_with('@')) {
+                    let user = path.display();
                     let reason = format!("where '{user}' gets {name} from is not known");
                     return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
                 }
-                let library_path = self.library_path.as_ref();
-                let found = self.loader.resolve(name, &user, &dynamic, library_path);
-                let found = match found {
-                    Some(path) => Some((self.memory(&path)?, path)),
-                    None => None,
-                };
-                let digest = found.as_ref().map(|(memory, _)| memory.digest.clone());
-                libraries.insert(name.clone(), digest);
-                open.extend(found.map(|(memory, path)| (path, memory)));
-            }
-        }
-        let mut texts = vec![own.as_str().as_bytes()];
-        for (name, digest) in &libraries {
-            let digest = digest.as_ref().map_or("not found", Digest::as_str);
+                Ok(Dynamic {
+                    needed: memory.needed,
+                    run_paths: memory.run_paths,
+                    run_paths_first: memory.run_paths_first,
+                    ..Dynamic::default()
+                })
+            },
+        )?;
+        let digest = |path: &Path| digests.get(path).map_or("not found", Digest::as_str);
+        let mut texts = vec![digest(program).as_bytes()];
+        for (name, path) in &libraries {
+            let digest = path.as_deref().map_or("not found", digest);
             texts.extend([name.as_bytes(), digest.as_bytes()]);
         }
         Ok(Digest::of_list(texts))

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 /// The options that a build system gives to any step, which own verbs take without
 /// `offlink-` too.
-const OF_BUILD_SYSTEMS: [&str; 7] = [
+const OF_BUILD_SYSTEMS: [&str; 18] = [
     "toolchain",
     "hermetic",
     "print-inputs",
@@ -15,6 +15,17 @@ const OF_BUILD_SYSTEMS: [&str; 7] = [
     "path-prefix-map",
     "forbid-bytes",
     "verify-deterministic",
+    "remote",
+    "remote-instance",
+    "remote-header",
+    "remote-ca",
+    "remote-cert",
+    "remote-key",
+    "remote-platform",
+    "remote-jobs",
+    "remote-fallback",
+    "distributor",
+    "distributor-arg",
 ];
 
 /// The line of an own verb with the options of build systems in their long form:

@@ -1,6 +1,7 @@
 //! offlink's own options, which start with `--offlink-` wherever they stand in
 //! a foreign command line, and their environment variables.
 
+mod elsewhere;
 mod table;
 
 use crate::arch_list::{ArchList, ArchListError};
@@ -9,12 +10,13 @@ use crate::device_setting::DeviceSetting;
 use crate::image_argument::{ImageArgument, ImageArgumentError};
 use crate::spirv_runtime::SpirvRuntime;
 use crate::toolchain::{ToolchainFile, ToolchainFileError};
+pub use elsewhere::Elsewhere;
 use offlink_ptx::PtxVersion;
 use std::ffi::{OsStr, OsString};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use table::{OwnOption, TABLE};
+use table::OwnOption;
 use thiserror::Error;
 
 /// What the own options of one line say.
@@ -62,6 +64,8 @@ pub struct Options {
     pub verify_deterministic: bool,
     /// What the build system wants besides the outputs.
     pub build_system: Wanted,
+    /// Where device links are run, if not here.
+    pub elsewhere: Elsewhere,
     /// Where to keep what is made on the way.
     pub save_temps: Option<PathBuf>,
     /// Print the steps instead of running them.
@@ -276,6 +280,11 @@ pub enum OptionError {
 
 const PREFIX: &str = "--offlink-";
 
+/// All options.
+fn table() -> impl Iterator<Item = &'static OwnOption> {
+    table::TABLE.iter().chain(elsewhere::TABLE)
+}
+
 impl Options {
     /// The options that the environment sets. An empty variable sets nothing.
     ///
@@ -285,7 +294,7 @@ impl Options {
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, OptionError> {
         let mut options = Self::default();
-        for own in TABLE {
+        for own in table() {
             let value = own
                 .variable
                 .and_then(&variable)
@@ -312,8 +321,7 @@ impl Options {
             return Ok(false);
         };
         let (name, value) = split_once(rest, b'=');
-        let own = TABLE
-            .iter()
+        let own = table()
             .find(|own| own.name == name)
             .ok_or_else(|| OptionError::Unknown(name.to_string_lossy().into_owned()))?;
         match (own.hint, value) {
@@ -351,7 +359,7 @@ pub fn is_own(argument: &OsStr) -> bool {
 /// The table of options as lines of help.
 pub fn help() -> String {
     let mut text = String::new();
-    for own in TABLE {
+    for own in table() {
         let value = own.hint.map(|hint| format!("={hint}")).unwrap_or_default();
         let variable = own
             .variable
@@ -405,6 +413,8 @@ mod tests {
             "auto|never|always" => "never",
             "MIB" => "512",
             "OLD=NEW" => "/old=new",
+            "NAME=VALUE" => "name=value",
+            "here|never" => "never",
             hint if hint.starts_with("image|") => "ptx",
             hint if hint.starts_with("file=") => "file=F,triple=T,arch=A",
             _ => "x",
@@ -413,7 +423,7 @@ mod tests {
 
     #[test]
     fn every_option_with_a_good_value_and_its_variable() {
-        for own in TABLE {
+        for own in table() {
             // It is read; tests/e2e/hermetic.rs has files.
             if own.name == "toolchain" {
                 continue;

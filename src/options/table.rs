@@ -17,7 +17,7 @@ pub(super) struct OwnOption {
 }
 
 /// Stores a path that is not empty.
-fn path(slot: &mut Option<PathBuf>, value: &OsStr) -> Result<bool, OptionError> {
+pub(super) fn path(slot: &mut Option<PathBuf>, value: &OsStr) -> Result<bool, OptionError> {
     *slot = Some(value.into());
     Ok(!value.is_empty())
 }

@@ -4,7 +4,7 @@ use super::device::{self, DeviceImage, Setting};
 use super::plan::Job;
 use super::work_dir::WorkDir;
 use crate::Error;
-use crate::options::{Choice, Options};
+use crate::options::{Choice, Elsewhere, Options};
 use crate::request::Style;
 use crate::toolchain::Toolchain;
 use thiserror::Error as ThisError;
@@ -39,6 +39,8 @@ pub fn verify(
     let options = Options {
         cache_dir: Choice::None,
         explain_cache: false,
+        // What was made elsewhere is compared with what is made here.
+        elsewhere: Elsewhere::default(),
         // What is to be said was said.
         verbose: false,
         ..options.clone()

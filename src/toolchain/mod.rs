@@ -213,6 +213,17 @@ impl Toolchain {
         search.finish()
     }
 
+    /// The distributor of device links, which is named by its path.
+    pub fn distributor(&self, program: &Path) -> Tool {
+        Tool {
+            name: "the distributor",
+            path: program.into(),
+            rule: search::NAMED,
+            launcher: Vec::new(),
+            environment: self.rules.environment.clone(),
+        }
+    }
+
     /// nvidia-smi, which comes with NVIDIA's driver.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ fn device_link(target: Target, inputs: &[PathBuf]) -> Vec<String> {
         .collect()
 }
 
-fn spirv(bench: &Workbench, name: &str) -> PathBuf {
+pub fn spirv(bench: &Workbench, name: &str) -> PathBuf {
     let output = bench.path(format!("{name}.spv"));
     bench
         .command("clang-22")

@@ -3,7 +3,7 @@
 use super::key::{self, Stage};
 use super::remarks::Remark;
 use super::{Context, DeviceError, Linked};
-use crate::cache::{self, Cache, Digest, Made, Programs, Step, Voice};
+use crate::cache::{self, Cache, Digest, Key, Made, Programs, Step, Voice};
 use crate::files;
 use crate::options::{Choice, Options};
 use crate::pipeline::plan::DeviceLink;
@@ -61,6 +61,12 @@ impl ImageCache {
         })
     }
 
+    /// What knows the programs of the link.
+    #[cfg(feature = "remote")]
+    pub(super) fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
     /// To be called when the link's images are made.
     pub(super) fn tidy(&self) {
         self.cache.tidy();
@@ -92,6 +98,42 @@ pub(super) fn get_or_make(
     })
 }
 
+/// The whole image of `link`, if the cache has it.
+pub(super) fn get(target: &Target, link: &DeviceLink, context: &Context<'_>) -> Option<Linked> {
+    let ImageCache {
+        cache,
+        programs,
+        output,
+    } = context.setting.cache.as_ref()?;
+    let key = key::key(Stage::Image, target, link, context, programs).ok()?;
+    let name = target.to_string();
+    let made = cache.get(&step(Stage::Image, &name, &key, link, output))?;
+    let Details { result, remarks } = made.details;
+    remarks
+        .into_iter()
+        .for_each(|remark| context.remarks.add(remark));
+    Some(Linked {
+        data: made.data,
+        symbols: result,
+    })
+}
+
+/// The step, as one of the link that makes `output`.
+fn step<'a>(
+    stage: Stage,
+    name: &'a str,
+    key: &'a Key,
+    link: &DeviceLink,
+    output: &Path,
+) -> Step<'a> {
+    let form = format!("{stage:?} {:?} {name}", link.options.emit);
+    Step {
+        key,
+        name,
+        owner: Digest::of_list([output.as_os_str().as_bytes(), form.as_bytes()]),
+    }
+}
+
 /// As [`get_or_make`], for a step called `name` that gives more than bytes.
 ///
 /// # Errors
@@ -119,12 +161,7 @@ pub(super) fn get_or_make_step<D: Serialize + DeserializeOwned>(
             return make();
         }
     };
-    let form = format!("{stage:?} {:?} {name}", link.options.emit);
-    let step = Step {
-        key: &key,
-        name,
-        owner: Digest::of_list([output.as_os_str().as_bytes(), form.as_bytes()]),
-    };
+    let step = step(stage, name, &key, link, output);
     let mut was_made = false;
     let Made { data, details } = cache.get_or_make(
         &step,

@@ -1,5 +1,6 @@
 //! Why a device link failed.
 
+use super::elsewhere::ElsewhereError;
 use crate::mapped_file::ReadError;
 use crate::output_file::OutputError;
 use crate::process::ToolError;
@@ -151,6 +152,9 @@ pub enum DeviceError {
         /// The kernels.
         kernels: Vec<String>,
     },
+    /// The link failed elsewhere, or could not be run there.
+    #[error(transparent)]
+    Elsewhere(#[from] ElsewhereError),
     /// A temporary file can't be written.
     #[error(transparent)]
     Write(#[from] OutputError),
@@ -164,6 +168,7 @@ impl DeviceError {
     pub fn details(&self) -> Option<&str> {
         match self {
             Self::Tool(error) => Some(error.stderr()),
+            Self::Elsewhere(error) => error.details(),
             _ => None,
         }
     }

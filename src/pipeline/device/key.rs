@@ -175,14 +175,31 @@ fn add_options(key: &mut Key, link: &DeviceLink, context: &Context<'_>) -> Resul
     key.add("optimisation level", opt_level.to_string());
     key.add("being relocatable", relocatable.to_string());
     key.add("being in parts", format!("{split:?}"));
-    let passes: Vec<String> = passes.iter().cloned().collect();
-    key.add("passes", silent(&passes)?);
+    key.add("passes", silent(passes.as_slice())?);
     let llvm_options = &context.setting.options.llvm_options;
     key.add("options for LLVM", silent(llvm_options)?);
     key.add("arguments for ptxas", without_files(ptxas_arguments)?);
     key.add("arguments for the linker", without_files(linker_arguments)?);
     let exports = link.exports.iter().map(|name| name.as_bytes());
     key.add("exported symbols", Digest::of_list(exports).as_str());
+    Ok(())
+}
+
+/// That what is said to LLVM and the tools names no file and makes nothing but an image.
+///
+/// # Errors
+/// [`NoKey::Argument`], or that a version script can't be read.
+pub(super) fn check_arguments(link: &DeviceLink, llvm_options: &[String]) -> Result<(), NoKey> {
+    let DeviceOptions {
+        passes,
+        ptxas_arguments,
+        linker_arguments,
+        ..
+    } = &link.options;
+    silent(passes.as_slice())?;
+    silent(llvm_options)?;
+    without_files(ptxas_arguments)?;
+    without_files(linker_arguments)?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ mod amdgcn;
 mod bitcode;
 mod cached;
 mod cpu;
+mod elsewhere;
 mod error;
 mod key;
 mod libraries;
@@ -94,6 +95,8 @@ pub struct Setting<'a> {
     toolchain: &'a Toolchain,
     options: &'a Options,
     style: Style,
+    /// What the whole link makes.
+    output: PathBuf,
     /// For temporary files; jobs use names that begin with their target.
     work_dir: &'a WorkDir,
     cache: Option<ImageCache>,
@@ -130,10 +133,40 @@ impl<'a> Setting<'a> {
             toolchain,
             options,
             style,
+            output: output.into(),
             work_dir,
             cache: ImageCache::of_link(options, output, work_dir),
             budget: Budget::new(options.jobs, options.memory),
             llvm_by_name: OnceLock::new(),
+        }
+    }
+
+    /// Does `work`, for a device link for `target`, with what that may use.
+    fn with_context<T>(&self, target: &Target, work: impl FnOnce(&Context<'_>) -> T) -> T {
+        work(&Context {
+            toolchain: &self.toolchain.for_target(target),
+            style: self.style,
+            setting: self,
+            remarks: &Remarks::new(self.options.verbose),
+        })
+    }
+
+    /// The temporary files of a job.
+    fn files(&self, position: usize) -> Files<'a> {
+        Files {
+            work_dir: self.work_dir,
+            stem: format!("{position}-{}", self.jobs[position].target.file_stem()),
+        }
+    }
+
+    /// The image of a job.
+    fn image(&self, position: usize, Linked { data, symbols }: Linked) -> DeviceImage {
+        let Job { target, kinds, .. } = &self.jobs[position];
+        DeviceImage {
+            target: target.clone(),
+            kinds: kinds.clone(),
+            data,
+            symbols,
         }
     }
 
@@ -193,45 +226,38 @@ impl<'a> Setting<'a> {
 /// The [`DeviceError`] of the first job, in their order, that fails.
 pub fn link_all(setting: &Setting<'_>) -> Result<Vec<DeviceImage>, DeviceError> {
     let progress = Progress::start(setting.jobs.len());
-    let images = offlink_jobs::map(setting.jobs, setting.options.jobs, |position, job| {
+    let mut elsewhere = elsewhere::link(setting, &progress)?;
+    let jobs = setting.jobs.iter().enumerate();
+    let rest: Vec<(usize, &Job)> = jobs
+        .filter(|(position, _)| !elsewhere.contains_key(position))
+        .collect();
+    let here = offlink_jobs::map(&rest, setting.options.jobs, |_, &(position, job)| {
         let target = job.target.to_string();
         progress.during(&target, || {
             timing::job(&target, || run_job(job, position, setting))
         })
     })?;
+    elsewhere.extend(rest.iter().map(|(position, _)| *position).zip(here));
     if let Some(cache) = &setting.cache {
         cache.tidy();
     }
-    Ok(images)
+    Ok(elsewhere.into_values().collect())
 }
 
 fn run_job(job: &Job, position: usize, setting: &Setting<'_>) -> Result<DeviceImage, DeviceError> {
-    let Linked { data, symbols } = match &job.work {
+    let linked = match &job.work {
         Work::PassOn(input) => input.data.clone().into(),
         Work::Link(link) => {
-            let context = Context {
-                toolchain: &setting.toolchain.for_target(&job.target),
-                style: setting.style,
-                setting,
-                remarks: &Remarks::new(setting.options.verbose),
-            };
-            let files = Files {
-                work_dir: setting.work_dir,
-                stem: format!("{position}-{}", job.target.file_stem()),
-            };
             let target = &job.target;
-            let linked = link_one(target, link, &context, &files);
+            let files = setting.files(position);
+            let linked =
+                setting.with_context(target, |context| link_one(target, link, context, &files));
             let llvm_options = &setting.options.llvm_options;
             linked
                 .map_err(|error| error.keeping(|| reproducer::keep(target, link, llvm_options)))?
         }
     };
-    Ok(DeviceImage {
-        target: job.target.clone(),
-        kinds: job.kinds.clone(),
-        data,
-        symbols,
-    })
+    Ok(setting.image(position, linked))
 }
 
 fn link_one(
