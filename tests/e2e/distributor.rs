@@ -142,7 +142,7 @@ fn failures_are_told() {
     says("--spoil", 1, "6 bytes of the format 'unknown'");
     let said = link(Path::new("nowhere"), "").fails_with(3);
     assert!(
-        said.contains("cannot start the distributor ('nowhere')"),
+        said.contains("cannot start the distributor ('./nowhere')"),
         "{said}"
     );
 }

@@ -11,7 +11,7 @@
 //! compiles the kernels to bitcode, links that into an image for each
 //! architecture, and links a library that holds the images and registers them
 //! with LLVM's offload runtime into whatever the package becomes. The
-//! package needs no other setting; [`offlink-rt`](https://crates.io/crates/offlink-rt)
+//! package needs no other setting; `offlink-rt`
 //! launches the kernels. A library with kernels works like any other dependency.
 //!
 //! [`Kernels::images`] is for programs that load the images by themselves.
