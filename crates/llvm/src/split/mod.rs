@@ -33,7 +33,8 @@ pub(crate) use cut::{prepare, return_lent};
 pub enum Split {
     /// All in one.
     Never,
-    /// Into parts of about this many instructions, if there are more than twice as many.
+    /// Into parts of about this many instructions, if there are more than twice as many. Parts of big modules are
+    /// bigger, so that there are some dozens of them.
     Parts(u64),
     /// Every kernel by itself, however small: to try what splitting does.
     EachKernel,
@@ -173,6 +174,7 @@ pub(crate) fn plan(
                 .iter()
                 .map(|number| weigh(*number, &references, &sizes))
                 .collect();
+            let target = target.max(partition::least_of_big(sizes.iter().sum()));
             let parts = partition::partition(&weighed, target);
             parts.into_iter().map(|part| &numbers[part]).collect()
         }

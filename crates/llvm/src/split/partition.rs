@@ -19,6 +19,14 @@ pub(super) struct Kernel {
 /// What a part may have of functions that other kernels have too, per weight of its own: copies cost time.
 const MOST_SHARED: f64 = 0.25;
 
+/// How big the parts of a module of this weight are at least: a power of two, which stays the same when the module
+/// grows a little, and makes 32 to 64 parts, enough for the cores of today.
+pub(super) fn least_of_big(weight: u64) -> u64 {
+    (weight / 32)
+        .checked_ilog2()
+        .map_or(0, |exponent| 1 << exponent)
+}
+
 /// Cuts the list of kernels into parts of about `target` weight, in order.
 ///
 /// A part ends before it is big enough only at the end of the list, and after twice the target anywhere, unless it
@@ -131,6 +139,14 @@ mod tests {
         let parts = partition(&kernels(names(50), 10_000, 10_000), 100);
         assert!(parts.len() > 5, "{parts:?}");
         assert!(parts.iter().all(|part| part.len() >= 4), "{parts:?}");
+    }
+
+    #[test]
+    fn parts_of_big_modules_are_bigger() {
+        assert_eq!(least_of_big(31), 0);
+        assert_eq!(least_of_big(1_000_000), 16_384);
+        assert_eq!(least_of_big(1_020_000), 16_384);
+        assert_eq!(least_of_big(2_000_000), 32_768);
     }
 
     #[test]

@@ -20,8 +20,8 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
 /// The instructions of a part, before LLVM's optimiser: enough that the start of ptxas costs little, and little enough
-/// that there is work for many cores.
-const PART: u64 = 20_000;
+/// that there is work for several cores, and little to do again when a kernel changes.
+const PART: u64 = 2_500;
 
 /// Whether the bitcode of a link may be split, if it is big and there is an nvlink.
 pub(in super::super) fn may_split(target: &Target, link: &DeviceLink) -> bool {
