@@ -33,7 +33,7 @@ test-bazel: ## build bazel/examples with Bazel, locally and remotely; MEASURE=1 
 	tests/bazel/run $(if $(MEASURE),--measure)
 
 bench: ## measure offlink beside its peers: all, or QUICK=1, or ROWS="heavy wrap"
-	@scripts/setup gpu
+	@scripts/setup test
 	@benches/bench $(if $(QUICK),--quick) $(ROWS)
 	cargo bench -p offlink-bundle
 

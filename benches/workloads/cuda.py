@@ -90,7 +90,7 @@ def tool(*command):
     """Runs what is not measured; what it says is in the result, `stdout` and `stderr`."""
     line = [str(word) for word in command]
     if not shutil.which(line[0]):
-        sys.exit(f"bench: there is no {line[0]}; 'scripts/setup gpu' installs what is needed")
+        sys.exit(f"bench: there is no {line[0]}; 'scripts/setup test' installs what is needed")
     result = subprocess.run(line, capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"bench: {' '.join(line)[:1000]}\n{result.stderr[-2000:]}")
