@@ -46,6 +46,13 @@ pub fn own_program() -> io::Result<PathBuf> {
     }
 }
 
+/// Where the file of this program lies, symbolic links resolved, for other processes; if it
+/// lies nowhere any more, what this process knows it by.
+pub fn own_path() -> PathBuf {
+    let own = own_program().unwrap_or_else(|_| "offlink".into());
+    own.canonicalize().unwrap_or(own)
+}
+
 /// A tool did not do its work.
 #[derive(Debug, Error)]
 pub enum ToolError {

@@ -149,6 +149,14 @@ pub fn closure(bench: &Workbench, file: &Path, files: &mut BTreeSet<PathBuf>) {
     files.extend(paths.map(PathBuf::from));
 }
 
+/// A root with nothing but devices and `/tmp`.
+pub fn sandbox(bench: &Workbench) -> Command {
+    let mut command = bench.command("bwrap");
+    command.args(["--unshare-all", "--clearenv", "--dev", "/dev"]);
+    command.args(["--tmpfs", "/tmp"]);
+    command
+}
+
 /// An empty root with the tools in `/tools`, libraries where the loader looks for
 /// them, and the bench's folder as `/work`.
 fn empty_root(bench: &Workbench) -> Command {
@@ -159,15 +167,7 @@ fn empty_root(bench: &Workbench) -> Command {
         ("ld.lld", bench.find("ld.lld-22")),
         ("libdevice.10.bc", libdevice()),
     ];
-    let mut command = bench.command("bwrap");
-    command.args([
-        "--unshare-all",
-        "--clearenv",
-        "--dev",
-        "/dev",
-        "--tmpfs",
-        "/tmp",
-    ]);
+    let mut command = sandbox(bench);
     let mut libraries = BTreeSet::new();
     for (name, path) in programs {
         if name != "libdevice.10.bc" {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use crate::device_code::{NVIDIA, launcher_with, saxpy_images};
 use crate::device_libraries::{libdevice, math};
-use crate::hermetic::closure;
+use crate::hermetic::{closure, sandbox};
 use crate::workbench::{Run, Workbench, cuda_tool, offlink, repository, system_libllvm};
 
 /// What `scripts/build-static` makes, up to date.
@@ -70,15 +70,7 @@ fn empty_root(bench: &Workbench, work: &str) -> Command {
         (format!("lib/{name}"), path.clone())
     });
     let tools = tools.map(|(name, path)| (name.to_owned(), path));
-    let mut command = bench.command("bwrap");
-    command.args([
-        "--unshare-all",
-        "--clearenv",
-        "--dev",
-        "/dev",
-        "--tmpfs",
-        "/tmp",
-    ]);
+    let mut command = sandbox(bench);
     for (name, path) in tools.into_iter().chain(names) {
         let path = path.canonicalize().expect("a file");
         command.arg("--ro-bind").arg(path);

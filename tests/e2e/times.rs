@@ -9,6 +9,16 @@ use std::process::Command;
 use crate::device_code::{AMD, CPU, NVIDIA, bitcode, launcher_with};
 use crate::workbench::{Run, Workbench, cuda_tool};
 
+/// The phases of a link, in order.
+pub const PHASES: [&str; 6] = [
+    "scan",
+    "select",
+    "device links",
+    "register",
+    "host link",
+    "verify",
+];
+
 /// A program with images for two vendors' GPUs.
 fn link(bench: &Workbench) -> Command {
     let images = [NVIDIA, AMD].map(|target| target.image(&bitcode(bench, "saxpy", target)));
@@ -38,14 +48,7 @@ fn the_table_has_phases_targets_and_their_steps() {
     let table = link(&bench).arg("--offlink-time").warns();
     let all = number(line(&table, "all")[0]);
     let mut phases = 0.0;
-    for phase in [
-        "scan",
-        "select",
-        "device links",
-        "register",
-        "host link",
-        "verify",
-    ] {
+    for phase in PHASES {
         phases += number(line(&table, phase)[0]);
     }
     assert!(phases > all / 2.0 && phases < all + 1.0, "{table}");
@@ -117,16 +120,7 @@ fn the_trace_has_a_track_for_each_target() {
             ran.entry(tracks[&track]).or_default().push(name);
         }
     }
-    let phases = [
-        "scan",
-        "select",
-        "device links",
-        "register",
-        "host link",
-        "verify",
-        "link",
-    ];
-    assert_eq!(ran["offlink"], phases);
+    assert_eq!(ran["offlink"], [&PHASES[..], &["link"]].concat());
     let llvm = ["LLVM link", "optimise", "emit"];
     let nvidia = [&llvm[..], &["ptxas", "device link"]].concat();
     assert_eq!(ran["nvptx64-nvidia-cuda sm_90"], nvidia);

@@ -7,7 +7,7 @@ use super::super::key::Stage;
 use super::super::{DeviceError, DeviceImage, Files, Setting, cached};
 use super::parcel::{Parcel, text, toolchain_file};
 use super::{Candidate, ElsewhereError, candidates, checked, or_here, warn};
-use crate::{files, mapped_file, output_file};
+use crate::{files, mapped_file, output_file, process};
 use bytes::Bytes;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -146,7 +146,7 @@ fn job(parcel: &Parcel<'_>, work: &Files<'_>, output: &Path) -> Result<Job, Devi
 }
 
 fn run(setting: &Setting<'_>, program: &Path, jobs: Vec<Job>) -> Result<(), DeviceError> {
-    let own = std::env::current_exe().unwrap_or_else(|_| "offlink".into());
+    let own = process::own_path();
     // A copy with a peer's name would take the peer's line.
     if own.file_name() != Some("offlink".as_ref()) {
         return Err(ElsewhereError::Settings(

@@ -8,7 +8,7 @@ use super::parcel::{Parcel, stays, text, toolchain_file};
 use crate::cache::{Digest, Programs};
 use crate::loader::{self, Loader};
 use crate::target::Target;
-use crate::{files, mapped_file};
+use crate::{files, mapped_file, process};
 use bytes::Bytes;
 use goblin::elf::Elf;
 use offlink_remote::{Action, InputFile};
@@ -76,8 +76,7 @@ impl<'a> Packer<'a> {
             tools.push((*key, words));
             files::read(&tool.path);
         }
-        let own = Path::new("/proc/self/exe");
-        let own = own.canonicalize().unwrap_or_else(|_| own.into());
+        let own = process::own_path();
         let llvm = parcel.llvm.as_deref();
         let mut arguments = self.program("offlink", "offlink", &own, llvm, target, &mut root)?;
         if let Some(llvm) = llvm {
