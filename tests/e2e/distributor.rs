@@ -36,7 +36,7 @@ if "--fail" in arguments:
     sys.exit("no worker is free")
 "#;
 
-fn distributor(bench: &Workbench) -> PathBuf {
+pub fn distributor(bench: &Workbench) -> PathBuf {
     let path = bench.write("distribute", SERIAL);
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(&path, executable).expect("a program");
@@ -49,7 +49,7 @@ fn link(bench: &Workbench, program: &Path, output: &str) -> Command {
     command
 }
 
-fn log(bench: &Workbench) -> String {
+pub fn log(bench: &Workbench) -> String {
     std::fs::read_to_string(bench.path("log")).unwrap_or_default()
 }
 

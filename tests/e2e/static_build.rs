@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use crate::casd::Casd;
 use crate::device_code::{NVIDIA, launcher_with, saxpy_images};
 use crate::device_libraries::{libdevice, math};
+use crate::distributor::{distributor, log};
 use crate::hermetic::{closure, sandbox};
 use crate::workbench::{Run, Workbench, cuda_tool, offlink, repository, system_libllvm};
 
@@ -184,4 +186,35 @@ fn a_libllvm_that_is_named_is_refused() {
         stderr.contains("has no option '-no-such-option'"),
         "{stderr}"
     );
+}
+
+/// Its LLVM goes with it.
+#[test]
+fn links_run_elsewhere() {
+    let bench = Workbench::new();
+    let distributor = distributor(&bench);
+    let bitcode = math(&bench, NVIDIA, &[]);
+    let link = |output: &str| {
+        let mut command = bench.command(static_offlink());
+        command
+            .env("OFFLINK_PTXAS", cuda_tool("ptxas"))
+            .env("OFFLINK_LIBDEVICE", libdevice())
+            .args(["link", "-o", output])
+            .args(NVIDIA.arguments())
+            .arg(&bitcode);
+        command
+    };
+    link("here").succeeds_silently();
+    link("there")
+        .arg(format!("--distributor={}", distributor.display()))
+        .succeeds_silently();
+    assert!(log(&bench).ends_with("job\n"));
+    let casd = Casd::start(&bench);
+    link("remote")
+        .arg(format!("--remote={}", casd.address()))
+        .arg("--remote-fallback=never")
+        .succeeds_silently();
+    let read = |name: &str| std::fs::read(bench.path(name)).expect("an image");
+    assert!(read("here") == read("there"));
+    assert!(read("here") == read("remote"));
 }

@@ -7,6 +7,7 @@ use crate::pipeline::dry_run;
 use crate::process::Tool;
 use crate::target::{Device, Target};
 use offlink_bundle::image::ImageFormat;
+use offlink_llvm::Library;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Parcel<'a> {
     pub(super) target: &'a Target,
     pub(super) link: &'a DeviceLink,
-    /// libLLVM, if there is bitcode.
+    /// libLLVM, if there is bitcode, and none that is built in goes with offlink.
     pub(super) llvm: Option<PathBuf>,
     /// The tools, by their keys in the toolchain file.
     pub(super) tools: Vec<(&'static str, Tool)>,
@@ -65,7 +66,7 @@ impl<'a> Parcel<'a> {
         let (mut llvm, mut libraries) = (None, Vec::new());
         if !link.bitcode.is_empty() {
             llvm = setting.llvm_by_name().map(Path::to_owned);
-            if llvm.is_none() {
+            if llvm.is_none() && !Library::IS_BUILT_IN {
                 // Says what is missing.
                 llvm = Some(setting.library()?.path().to_owned());
             }
