@@ -2,6 +2,7 @@
 //! inputs and nothing else.
 
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -82,6 +83,29 @@ impl Casd {
 
     pub fn address(&self) -> String {
         format!("grpc://127.0.0.1:{}", self.port)
+    }
+
+    /// Changes a byte of the blob with these contents, where the service keeps it.
+    pub fn spoil(&self, contents: &[u8]) {
+        let mut folders = vec![self.folder.join("cas")];
+        let mut spoilt = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if std::fs::read(&path).is_ok_and(|found| found == contents) {
+                    let mut other = contents.to_owned();
+                    other[contents.len() / 2] ^= 1;
+                    let mut permissions = path.metadata().expect("a file").permissions();
+                    permissions.set_mode(0o644);
+                    std::fs::set_permissions(&path, permissions).expect("a file of ours");
+                    std::fs::write(&path, other).expect("a file that can be written");
+                    spoilt += 1;
+                }
+            }
+        }
+        assert!(spoilt > 0, "the service has no such blob");
     }
 
     /// How many actions have been executed.

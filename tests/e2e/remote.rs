@@ -70,6 +70,23 @@ fn whole_links_have_the_same_bytes() {
     assert_eq!(casd.executed(), 4);
 }
 
+#[test]
+fn spoilt_bytes_become_no_image() {
+    let bench = Workbench::new();
+    let casd = Casd::start(&bench);
+    let inputs = [bitcode(&bench, "saxpy", NVIDIA)];
+    let remote = only_on(&casd);
+    let link = |output: &str| link(&bench, NVIDIA, &inputs, output);
+    link("here").args(&remote).succeeds_silently();
+    casd.spoil(&read(&bench, "here"));
+    let said = link("there").args(&remote).fails_with(1);
+    assert!(said.contains(&casd.address()), "{said}");
+    assert!(!bench.path("there").exists());
+    let said = link("there").arg(&remote[0]).warns();
+    assert!(said.contains("made here instead"), "{said}");
+    assert!(read(&bench, "here") == read(&bench, "there"));
+}
+
 /// A service may have several workers; here the first of two services hands on to the
 /// other what it can't begin at once.
 #[test]
