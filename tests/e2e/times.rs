@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::device_code::{AMD, CPU, NVIDIA, bitcode, launcher_with};
+use crate::device_code::{AMD, CPU, NVIDIA, bitcode, launcher, launcher_with};
 use crate::workbench::{Run, Workbench, cuda_tool};
 
 /// The phases of a link, in order.
@@ -59,7 +59,7 @@ fn the_table_has_phases_targets_and_their_steps() {
         assert!(number(wall) > 0.0 && number(wall) < all, "{table}");
         assert!(number(cpu) > 0.0 && number(memory) > 1.0, "{table}");
     }
-    for step in ["LLVM link", "optimise", "emit", "ptxas", "lld"] {
+    for step in ["LLVM link", "read", "optimise", "emit", "ptxas", "lld"] {
         assert_eq!(line(&table, step)[3], "ms", "{table}");
     }
     assert_eq!(line(&table, "ptxas")[5], "MiB", "{table}");
@@ -77,6 +77,49 @@ fn a_single_step_has_a_table_too() {
         .warns();
     assert!(number(line(&table, "device links")[0]) > 0.0, "{table}");
     assert!(number(line(&table, "optimise")[2]) > 0.0, "{table}");
+}
+
+/// Bitcode is linked once for all GPUs, and each image has the bytes that it has without the others.
+#[test]
+fn what_many_gpus_share_is_linked_once() {
+    let bench = Workbench::new();
+    let codes = ["caller", "helper"].map(|source| bitcode(&bench, source, NVIDIA));
+    let steps = |table: &str, name: &str| {
+        let lines = table.lines().map(str::trim_start);
+        lines.filter(|line| line.starts_with(name)).count()
+    };
+    let images = codes.each_ref().map(|code| {
+        let file = code.display();
+        format!("--offlink-image=file={file},triple=nvptx64-nvidia-cuda")
+    });
+    let table = bench
+        .offlink()
+        .args(["cc", "-shared", "-o", "program.so"])
+        .args(["--offlink-omptarget=none", "--offlink-time"])
+        .arg("--offlink-archs=sm_80,sm_90,sm_100")
+        .arg(launcher(&bench, "caller"))
+        .args(images)
+        .warns();
+    assert_eq!(steps(&table, "LLVM link "), 1, "{table}");
+    assert_eq!(steps(&table, "read "), 3, "{table}");
+    bench
+        .offlink()
+        .args(["extract", "-o", "extracted", "program.so"])
+        .succeeds_silently();
+    for arch in ["sm_80", "sm_90", "sm_100"] {
+        let table = bench
+            .offlink()
+            .args(["link", "--triple=nvptx64-nvidia-cuda", "-o", "alone.cubin"])
+            .arg(format!("--arch={arch}"))
+            .arg("--offlink-time")
+            .args(&codes)
+            .warns();
+        assert_eq!(steps(&table, "LLVM link "), 1, "{table}");
+        let image = format!("extracted/openmp-nvptx64-nvidia-cuda-{arch}/0000.cubin");
+        let [together, alone] = [image.as_str(), "alone.cubin"]
+            .map(|file| std::fs::read(bench.path(file)).expect("an image"));
+        assert!(together == alone, "{arch}");
+    }
 }
 
 /// Also for a line without device code, which the host linker takes over, and for
@@ -121,7 +164,7 @@ fn the_trace_has_a_track_for_each_target() {
         }
     }
     assert_eq!(ran["offlink"], [&PHASES[..], &["link"]].concat());
-    let llvm = ["LLVM link", "optimise", "emit"];
+    let llvm = ["LLVM link", "read", "optimise", "emit"];
     let nvidia = [&llvm[..], &["ptxas", "device link"]].concat();
     assert_eq!(ran["nvptx64-nvidia-cuda sm_90"], nvidia);
     let amd = [&llvm[..], &["lld", "device link"]].concat();

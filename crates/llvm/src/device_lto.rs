@@ -1,33 +1,23 @@
-//! From bitcode modules to the code of one image.
-
-use std::mem;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+//! From linked bitcode to the code of one image.
 
 use bytes::Bytes;
 use inkwell::context::Context;
-use inkwell::llvm_sys::linker::LLVMLinkModules2;
-use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LinkedModule;
 use inkwell::targets::TargetMachine;
 
 use crate::attributes::Shared;
-use crate::bitcode::Identification;
-use crate::diagnostics::Diagnostics;
 use crate::error::Error;
-use crate::fault::Fault;
 use crate::libraries::{FindLibraries, Wants};
 use crate::library::Library;
+use crate::link::{Linked, link};
 use crate::options::{Compiled, Module, Options};
+use crate::session::{self, MODULE_NAME, Session};
 use crate::split::{self, Parts, Split};
 use crate::steps::Steps;
-use crate::worker::{self, Stopped};
 use crate::{attributes, kernels, libraries, machine, math, retain, undefined};
 
-/// The linked module's name, which can turn up in the output and so can't be a path.
-const MODULE_NAME: &str = "offlink";
-
-/// Links `modules` in order, keeps what the host can look up, optimises and emits code for one target.
+/// Links `modules` in order, keeps what the host can look up, optimises and emits code for one target: [`link()`] and
+/// [`compile_linked`] in one.
 ///
 /// Equal modules and options give equal code, wherever and whenever; [`Module::name`] has no influence. Any
 /// number of compiles may run at the same time, each on a thread of its own that this call starts and waits
@@ -61,41 +51,57 @@ pub fn compile_with_libraries(
     find: FindLibraries,
     options: Options,
 ) -> Result<Compiled, Error> {
-    match compile_or_split(library, modules, find, options, Split::Never)? {
-        Outcome::Whole(compiled) => Ok(compiled),
+    let linked = link(library, modules, &options)?;
+    match compile_linked(&linked, find, options, Split::Never)? {
+        Outcome::Whole(mut compiled) => {
+            compiled.steps.splice(..0, linked.steps().iter().copied());
+            compiled
+                .warnings
+                .splice(..0, linked.warnings().iter().cloned());
+            Ok(compiled)
+        }
         Outcome::Parts(_) => unreachable!("nothing is split that is never to be"),
     }
 }
 
-/// What [`compile_or_split`] came to.
+/// What [`compile_linked`] came to.
 #[derive(Debug)]
 pub enum Outcome {
     /// The code.
     Whole(Compiled),
-    /// The linked module, not yet compiled.
+    /// The module, not yet compiled.
     Parts(Parts),
 }
 
-/// As [`compile_with_libraries`], but code for NVIDIA's GPUs that is big in the sense of `split` is not compiled: it
-/// is returned in parts, each of which [`compile_part`] makes PTX of. nvlink joins the relocatable cubins of all parts
-/// to an image of the same meaning.
+/// Makes code of `linked`, with what `find` gives as in [`compile_with_libraries`].
 ///
-/// What the parts are depends on modules and options alone. A big module that can't be split is compiled, and a warning
-/// says why.
+/// Code for NVIDIA's GPUs that is big in the sense of `split` is not compiled: it is returned in parts, each of which
+/// [`compile_part`] makes PTX of. nvlink joins the relocatable cubins of all parts to an image of the same meaning.
+///
+/// What the parts are depends on what is linked and on the options alone. A big module that can't be split is compiled,
+/// and a warning says why.
 ///
 /// # Errors
 /// As [`compile_with_libraries`].
-pub fn compile_or_split(
-    library: &'static Library,
-    modules: Vec<Module>,
+///
+/// # Panics
+/// If `linked` is for other options, by [`Linked::is_for`].
+pub fn compile_linked(
+    linked: &Linked,
     find: FindLibraries,
     options: Options,
     split: Split,
 ) -> Result<Outcome, Error> {
-    check_strings(&options)?;
-    let triple = options.triple.clone();
-    run(library, triple, None, move |declared_ptx| {
-        link_and_emit(library, &modules, find, &options, split, declared_ptx)
+    assert!(linked.is_for(&options), "linked with other options");
+    let (library, declared_ptx) = (linked.library, linked.declared_ptx);
+    let linked = linked_module(&linked.bitcode);
+    session::run(library, options, declared_ptx, move |session, context| {
+        let mut outcome = compile_in(session, context, &linked, find, split)?;
+        match &mut outcome {
+            Outcome::Whole(compiled) => compiled.declared_ptx = declared_ptx,
+            Outcome::Parts(parts) => parts.declared_ptx = declared_ptx,
+        }
+        Ok(outcome)
     })
 }
 
@@ -109,10 +115,10 @@ pub fn compile_or_split(
 pub fn cut_part(parts: &Parts, part: usize) -> Result<Vec<u8>, Error> {
     assert!(part < parts.weights().len(), "there is no part {part}");
     let parts = parts.clone();
-    let library = parts.library;
-    let triple = parts.options.triple.clone();
-    run(library, triple, parts.declared_ptx, move |_| {
-        cut(&parts, part)
+    let (library, options, declared_ptx) =
+        (parts.library, parts.options.clone(), parts.declared_ptx);
+    session::run(library, options, declared_ptx, move |session, context| {
+        cut_in(session, context, &parts, part)
     })
 }
 
@@ -127,121 +133,48 @@ pub fn compile_part(parts: &Parts, bitcode: Bytes, features: &str) -> Result<Com
         features: features.to_owned(),
         ..parts.options.clone()
     };
-    check_strings(&options)?;
-    let triple = options.triple.clone();
     let (library, declared_ptx) = (parts.library, parts.declared_ptx);
-    run(library, triple, declared_ptx, move |_| {
-        let mut compiled = emit_part(library, bitcode, &options)?;
+    session::run(library, options, declared_ptx, move |session, context| {
+        let mut steps = Steps::begin();
+        let machine = session.machine()?;
+        let image = session.parse(context, &linked_module(&bitcode))?;
+        machine::adopt(&machine, &image);
+        let mut compiled = session.finish(&machine, &image, &mut steps)?;
         compiled.declared_ptx = declared_ptx;
+        compiled.steps = steps.done();
         Ok(compiled)
     })
 }
 
-/// LLVM takes these up to the first NUL.
-fn check_strings(options: &Options) -> Result<(), Error> {
-    for (what, value) in [
-        ("triple", &options.triple),
-        ("CPU", &options.cpu),
-        ("feature list", &options.features),
-        (
-            "pass pipeline",
-            options.passes.as_ref().unwrap_or(&String::new()),
-        ),
-    ] {
-        if value.contains('\0') {
-            return Err(Error::Nul {
-                what,
-                value: value.clone(),
-            });
-        }
+/// Bitcode that LLVM has written here.
+fn linked_module(bitcode: &Bytes) -> Module {
+    Module {
+        name: "the linked module".into(),
+        bitcode: bitcode.clone(),
     }
-    Ok(())
 }
 
-/// Runs `work` on a thread of its own; it may raise the declared PTX version that a fatal error tells.
-fn run<T: Send + 'static>(
-    library: &'static Library,
-    triple: String,
-    declared_ptx: Option<u32>,
-    work: impl FnOnce(&AtomicU32) -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    // The one thing that is wanted from a compile that doesn't come back; 0 stands for none.
-    let declared_ptx = Arc::new(AtomicU32::new(declared_ptx.unwrap_or(0)));
-    let seen_ptx = Arc::clone(&declared_ptx);
-    let outcome = worker::run(move || work(&seen_ptx));
-    outcome.unwrap_or_else(|stopped| {
-        Err(match stopped {
-            Stopped::Fault(Fault::Fatal(message)) => Error::Fatal {
-                triple,
-                message,
-                declared_ptx: some_ptx(&declared_ptx),
-            },
-            Stopped::Fault(Fault::MissingSymbol(symbol)) => Error::MissingSymbol {
-                symbol,
-                library: library.path().to_owned(),
-                version: library.version(),
-            },
-            Stopped::Spawn(error) => Error::Thread(error),
-            Stopped::Panic => Error::Panic { triple },
-        })
-    })
-}
-
-fn some_ptx(declared: &AtomicU32) -> Option<u32> {
-    Some(declared.load(Ordering::Acquire)).filter(|&version| version != 0)
-}
-
-fn link_and_emit(
-    library: &'static Library,
-    modules: &[Module],
+fn compile_in(
+    session: &Session<'_>,
+    context: &Context,
+    linked: &Module,
     find: FindLibraries,
-    options: &Options,
     split: Split,
-    declared_ptx: &AtomicU32,
 ) -> Result<Outcome, Error> {
     let mut steps = Steps::begin();
-    let diagnostics = Diagnostics::default();
-    let context = Context::create();
-    // SAFETY: the collector was made before the context, so it is dropped after it, and nothing moves it.
-    unsafe { diagnostics.collect(&context) };
-    let session = Session {
-        library,
-        options,
-        diagnostics: &diagnostics,
-    };
-    // Parsed before there is a machine, whose making is fatal to LLVM if the features don't fit the GPU: the
-    // caller then wants to know what the modules ask for.
-    let mut all_parsed = Vec::new();
-    for module in modules {
-        let parsed = session.parse(&context, module)?;
-        if let Some(version) = attributes::declared_ptx(&parsed) {
-            declared_ptx.fetch_max(version, Ordering::AcqRel);
-        }
-        all_parsed.push(parsed);
-    }
+    let options = session.options;
     let machine = session.machine()?;
-
-    let image = context.create_module(MODULE_NAME);
+    let image = session.parse(context, linked)?;
     machine::adopt(&machine, &image);
-    for (module, parsed) in modules.iter().zip(all_parsed) {
-        machine::adopt(&machine, &parsed);
-        retain::promote(&parsed, options);
-        session.link(&image, parsed, module)?;
-    }
-    session.verify(&image)?;
-    retain::internalise(&image, options);
     attributes::retarget(&image, options);
     math::call_libraries(&image, options);
-    session.link_libraries(&context, &machine, &image, find)?;
-    steps.end("LLVM link");
-    let declared_ptx = some_ptx(declared_ptx);
+    session.link_libraries(context, &machine, &image, find)?;
+    steps.end("read");
     let mut stays_whole = None;
     if split::is_big(&image, options, split) {
-        session.drop_dead_code(&machine, &image)?;
-        match split::plan(library, &image, options, split) {
+        match split::plan(session.library, &image, options, split) {
             Ok(mut parts) => {
-                parts.warnings = diagnostics.take_warnings();
-                parts.declared_ptx = declared_ptx;
+                parts.warnings = session.diagnostics.take_warnings();
                 steps.end("split");
                 parts.steps = steps.done();
                 return Ok(Outcome::Parts(parts));
@@ -250,30 +183,22 @@ fn link_and_emit(
         }
     }
     let mut compiled = session.finish(&machine, &image, &mut steps)?;
-    compiled.declared_ptx = declared_ptx;
     compiled.steps = steps.done();
     compiled.warnings.extend(stays_whole);
     Ok(Outcome::Whole(compiled))
 }
 
-fn cut(parts: &Parts, part: usize) -> Result<Vec<u8>, Error> {
-    let diagnostics = Diagnostics::default();
-    let whole = Module {
-        name: format!("part {part} of the linked module"),
-        bitcode: parts.bitcode.clone(),
-    };
-    let context = Context::create();
-    // SAFETY: as in `link_and_emit`.
-    unsafe { diagnostics.collect(&context) };
-    let session = Session {
-        library: parts.library,
-        options: &parts.options,
-        diagnostics: &diagnostics,
-    };
+fn cut_in(
+    session: &Session<'_>,
+    context: &Context,
+    parts: &Parts,
+    part: usize,
+) -> Result<Vec<u8>, Error> {
+    let whole = linked_module(&parts.bitcode);
     let machine = session.machine()?;
     let image = context.create_module(MODULE_NAME);
     machine::adopt(&machine, &image);
-    let opened = session.open(&context, &whole)?;
+    let opened = session.open(context, &whole)?;
     machine::adopt(&machine, &opened);
     split::prepare(&opened, parts, part);
     session.link(&image, opened, &whole)?;
@@ -282,123 +207,7 @@ fn cut(parts: &Parts, part: usize) -> Result<Vec<u8>, Error> {
     Ok(image.write_bitcode_to_memory().as_slice().to_vec())
 }
 
-fn emit_part(
-    library: &'static Library,
-    bitcode: Bytes,
-    options: &Options,
-) -> Result<Compiled, Error> {
-    let mut steps = Steps::begin();
-    let diagnostics = Diagnostics::default();
-    let part = Module {
-        name: "a part of the linked module".into(),
-        bitcode,
-    };
-    let context = Context::create();
-    // SAFETY: as in `link_and_emit`.
-    unsafe { diagnostics.collect(&context) };
-    let session = Session {
-        library,
-        options,
-        diagnostics: &diagnostics,
-    };
-    let machine = session.machine()?;
-    let image = session.parse(&context, &part)?;
-    machine::adopt(&machine, &image);
-    let mut compiled = session.finish(&machine, &image, &mut steps)?;
-    compiled.steps = steps.done();
-    Ok(compiled)
-}
-
-/// What all steps of one compile share.
-struct Session<'a> {
-    library: &'a Library,
-    options: &'a Options,
-    diagnostics: &'a Diagnostics,
-}
-
 impl Session<'_> {
-    fn machine(&self) -> Result<TargetMachine, Error> {
-        machine::create(self.options).map_err(|message| Error::Target {
-            triple: self.options.triple.clone(),
-            message,
-            library: self.library.path().to_owned(),
-            version: self.library.version(),
-        })
-    }
-
-    fn parse<'c>(&self, context: &'c Context, module: &Module) -> Result<LinkedModule<'c>, Error> {
-        let buffer = MemoryBuffer::create_from_memory_range(&module.bitcode, MODULE_NAME);
-        let parsed = LinkedModule::parse_bitcode_from_buffer(&buffer, context)
-            .map_err(|message| self.unreadable(module, message.to_string()))?;
-        self.check(module, &parsed)?;
-        Ok(parsed)
-    }
-
-    /// Reads the list of a module's globals; bodies are read as they are linked.
-    fn open<'c>(
-        &self,
-        context: &'c Context,
-        module: &'c Module,
-    ) -> Result<LinkedModule<'c>, Error> {
-        let opened = libraries::open(module, context)
-            .ok_or_else(|| self.unreadable(module, self.diagnostics.take_errors().join("; ")))?;
-        self.check(module, &opened)?;
-        Ok(opened)
-    }
-
-    /// Whether a module was read well and is for the target.
-    fn check(&self, module: &Module, parsed: &LinkedModule<'_>) -> Result<(), Error> {
-        let errors = self.diagnostics.take_errors();
-        if !errors.is_empty() {
-            return Err(self.unreadable(module, errors.join("; ")));
-        }
-        let found = parsed.get_triple();
-        let found = found.as_str().to_string_lossy();
-        // Generic device libraries leave out the vendor or name another, and some have no triple at all.
-        if !found.is_empty() && arch(&found) != arch(&self.options.triple) {
-            return Err(Error::Triple {
-                module: module.name.clone(),
-                found: found.into_owned(),
-                wanted: self.options.triple.clone(),
-            });
-        }
-        Ok(())
-    }
-
-    fn unreadable(&self, module: &Module, message: String) -> Error {
-        Error::Bitcode {
-            module: module.name.clone(),
-            message,
-            producer: Identification::read(&module.bitcode)
-                .ok()
-                .map(|identification| identification.producer),
-            library: self.library.path().to_owned(),
-            version: self.library.version(),
-        }
-    }
-
-    fn link(
-        &self,
-        image: &LinkedModule<'_>,
-        parsed: LinkedModule<'_>,
-        module: &Module,
-    ) -> Result<(), Error> {
-        let source = parsed.as_mut_ptr();
-        mem::forget(parsed);
-        // SAFETY: both modules are alive and of one context; the call takes over the second, which was given up.
-        let failed = unsafe { LLVMLinkModules2(image.as_mut_ptr(), source) } != 0;
-        let errors = self.diagnostics.take_errors();
-        if failed || !errors.is_empty() {
-            return Err(Error::Link {
-                module: module.name.clone(),
-                triple: self.options.triple.clone(),
-                message: errors.join("; "),
-            });
-        }
-        Ok(())
-    }
-
-    /// Adds what the image needs of device libraries, and asks for them only then.
     fn link_libraries(
         &self,
         context: &Context,
@@ -409,8 +218,6 @@ impl Session<'_> {
         if undefined::undefined(image, &self.options.triple).is_empty() {
             return Ok(());
         }
-        // Code that nobody calls needs no library.
-        self.drop_dead_code(machine, image)?;
         let shared = Shared::of(image);
         let Some(wants) = Wants::of(image, &shared, self.library, self.options) else {
             return Ok(());
@@ -428,32 +235,6 @@ impl Session<'_> {
             retain::internalise(image, self.options);
         }
         Ok(())
-    }
-
-    fn drop_dead_code(
-        &self,
-        machine: &TargetMachine,
-        image: &LinkedModule<'_>,
-    ) -> Result<(), Error> {
-        machine::drop_dead_code(machine, image).map_err(|message| self.failed(message))
-    }
-
-    fn verify(&self, image: &LinkedModule<'_>) -> Result<(), Error> {
-        image.verify().map_err(|message| Error::Verify {
-            triple: self.options.triple.clone(),
-            message: message.to_string(),
-        })
-    }
-
-    /// What LLVM said while it worked on the image, else how it ended.
-    fn failed(&self, message: String) -> Error {
-        let messages = self.diagnostics.take_errors();
-        let triple = self.options.triple.clone();
-        if messages.is_empty() {
-            Error::Codegen { triple, message }
-        } else {
-            Error::Diagnostic { triple, messages }
-        }
     }
 
     fn finish(
@@ -498,14 +279,5 @@ impl Session<'_> {
             declared_ptx: None,
             steps: Vec::new(),
         })
-    }
-}
-
-fn arch(triple: &str) -> &str {
-    match triple.split('-').next().unwrap_or_default() {
-        "amd64" => "x86_64",
-        // LLVM's main has this name, which may go on with the processor's, for what was `amdgcn`.
-        arch if arch.starts_with("amdgpu") => "amdgcn",
-        arch => arch,
     }
 }

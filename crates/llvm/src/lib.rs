@@ -26,10 +26,12 @@ mod ir;
 mod kernels;
 mod libraries;
 mod library;
+mod link;
 mod machine;
 mod math;
 mod options;
 mod retain;
+mod session;
 mod split;
 mod steps;
 #[cfg(not(feature = "static-llvm"))]
@@ -42,12 +44,13 @@ pub use assemble::{AssembleError, assemble};
 pub use bitcode::{BitcodeError, Identification, is_bitcode};
 pub use configure::ConfigureError;
 pub use device_lto::{
-    Outcome, compile, compile_or_split, compile_part, compile_with_libraries, cut_part,
+    Outcome, compile, compile_linked, compile_part, compile_with_libraries, cut_part,
 };
 pub use error::Error;
 pub use host_module::{HostEntry, HostModule};
 pub use libraries::{FindLibraries, NoLibraries, Wants};
 pub use library::{Library, LoadError, Version};
+pub use link::{Linked, link};
 pub use options::{Compiled, Emit, Keep, Module, OptLevel, Options};
 pub use split::{Parts, Split};
 pub use steps::Step;

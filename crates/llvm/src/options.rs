@@ -79,6 +79,14 @@ pub struct Options {
     pub emit: Emit,
 }
 
+impl Options {
+    /// Whether bitcode is linked to the same module with these options and `other`: [`triple`](Self::triple),
+    /// [`exports`](Self::exports) and [`keep`](Self::keep) are equal.
+    pub fn link_alike(&self, other: &Self) -> bool {
+        self.triple == other.triple && self.exports == other.exports && self.keep == other.keep
+    }
+}
+
 /// The outcome of a compile.
 #[derive(Debug, Clone)]
 pub struct Compiled {

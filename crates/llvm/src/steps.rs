@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// A step of a compile.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// `LLVM link`, `optimise` or `emit`.
+    /// `LLVM link`, `read`, `split`, `optimise` or `emit`.
     pub name: &'static str,
     /// When it began.
     pub began: Instant,

@@ -9,6 +9,7 @@ use crate::target::{Device, Target};
 use crate::timing;
 use bytes::Bytes;
 use offlink_llvm::{Compiled, Emit, Keep, Module, OptLevel, Options, Outcome, Parts, Split};
+use std::sync::Arc;
 
 /// What LLVM is to make the code for.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ pub(super) fn compile(
     }
 }
 
-/// As [`compile`], or stops when the bitcode is linked, if `split` is for parts.
+/// As [`compile`], or stops before the code is made, if `split` is for parts. What targets have in common is linked once.
 ///
 /// # Errors
 /// As [`compile`].
@@ -85,8 +86,17 @@ pub(super) fn compile_or_split(
         keep: keep(target, link),
         emit,
     };
+    let (linked, is_first) = context
+        .setting
+        .linked
+        .get_or_link(library, modules, &options);
+    let linked = linked.map_err(|error| failed(target, error))?;
+    if is_first {
+        timing::llvm_steps(&target.to_string(), linked.steps());
+        warn(target, linked.warnings(), context.remarks);
+    }
     let find = libraries::finder(target, context.toolchain.device_libraries());
-    let outcome = offlink_llvm::compile_or_split(library, modules, find, options, split)
+    let outcome = offlink_llvm::compile_linked(&linked, find, options, split)
         .map_err(|error| failed(target, error))?;
     let (steps, warnings) = match &outcome {
         Outcome::Whole(compiled) => (compiled.steps.as_slice(), compiled.warnings.as_slice()),
@@ -124,11 +134,11 @@ pub(super) fn compile_part(
     Ok(compiled)
 }
 
-fn failed(target: &Target, error: offlink_llvm::Error) -> DeviceError {
+fn failed(target: &Target, error: impl Into<Arc<offlink_llvm::Error>>) -> DeviceError {
     DeviceError::Bitcode {
         target: target.to_string(),
         kept: None,
-        source: Box::new(error),
+        source: error.into(),
     }
 }
 

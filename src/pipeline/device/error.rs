@@ -9,6 +9,7 @@ use offlink_llvm::{ConfigureError, Undefined};
 use offlink_ptx::PtxVersion;
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Why a device link failed.
@@ -34,7 +35,7 @@ pub enum DeviceError {
         /// The folder that holds what is needed to fail again, if LLVM crashed.
         kept: Option<PathBuf>,
         /// What LLVM said.
-        source: Box<offlink_llvm::Error>,
+        source: Arc<offlink_llvm::Error>,
     },
     /// The libLLVM is older than the GPU.
     #[error(

@@ -8,6 +8,7 @@ mod elsewhere;
 mod error;
 mod key;
 mod libraries;
+mod linked;
 mod memory;
 mod nvptx;
 mod remarks;
@@ -30,6 +31,7 @@ use crate::toolchain::Toolchain;
 use bytes::Bytes;
 use cached::ImageCache;
 use key::Stage;
+use linked::LinkedModules;
 use memory::Budget;
 use offlink_bundle::image::ImageFormat;
 use offlink_bundle::offload_binary::OffloadKind;
@@ -102,6 +104,8 @@ pub struct Setting<'a> {
     cache: Option<ImageCache>,
     /// For the parts of big links.
     budget: Budget,
+    /// The bitcode of jobs that link the same.
+    linked: LinkedModules,
     llvm_by_name: OnceLock<Option<PathBuf>>,
 }
 
@@ -137,6 +141,7 @@ impl<'a> Setting<'a> {
             work_dir,
             cache: ImageCache::of_link(options, output, work_dir),
             budget: Budget::new(options.jobs, options.memory),
+            linked: LinkedModules::default(),
             llvm_by_name: OnceLock::new(),
         }
     }

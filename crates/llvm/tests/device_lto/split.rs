@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use crate::common::{library, nvptx};
 use offlink_llvm::{
-    Compiled, Keep, Module, OptLevel, Options, Outcome, Parts, Split, compile, compile_or_split,
-    compile_part, cut_part,
+    Compiled, Keep, Module, OptLevel, Options, Outcome, Parts, Split, compile, compile_linked,
+    compile_part, cut_part, link,
 };
 
 /// Kernels `a`, `b` and `c` with what parts may share: `helper` is only called, `pointee` is known by its address.
@@ -100,7 +100,8 @@ fn module(text: &str) -> Vec<Module> {
 
 fn split(text: &str, options: Options, split: Split) -> Outcome {
     let find = Box::new(|_: &_| Ok(Vec::new()));
-    compile_or_split(library(), module(text), find, options, split).expect("it links")
+    let linked = link(library(), module(text), &options).expect("it links");
+    compile_linked(&linked, find, options, split).expect("it compiles")
 }
 
 fn parts(text: &str, options: Options, how: Split) -> Parts {

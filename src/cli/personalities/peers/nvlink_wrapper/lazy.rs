@@ -224,7 +224,7 @@ fn needed(
             DeviceError::Bitcode {
                 target: target.to_string(),
                 kept: None,
-                source: Box::new(error),
+                source: error.into(),
             }
         })?;
         needed.extend(
