@@ -280,8 +280,49 @@ fn launchers_and_the_environment() {
     }
     assert_eq!(
         clean,
-        ["CACHE", "LC_ALL", "TMPDIR"].map(String::from).into()
+        ["CACHE", "GLIBC_TUNABLES", "LC_ALL", "TMPDIR"]
+            .map(String::from)
+            .into()
     );
+}
+
+/// Tools are told how to allocate memory, if neither the user nor the toolchain file
+/// has said so; and so is the host linker, which offlink may become.
+#[test]
+fn the_allocator_of_tools() {
+    let bench = Workbench::new();
+    let tool = bench.write(
+        "tool",
+        "#!/bin/sh\nprintf %s \"$GLIBC_TUNABLES\" >seen\nexec \"$@\"\n",
+    );
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&tool, executable).expect("a program");
+    bench.write("main.c", "int main(void) { return 0; }\n");
+    let seen = |lines: &str, variable: Option<&str>, words: &[&str]| {
+        let lines = format!("{lines}tools.host-linker = ['./tool', '/usr/bin/cc']\n");
+        bench.write("offlink.toml", lines);
+        let mut link = bench.offlink();
+        link.args(["cc", "--offlink-toolchain=offlink.toml", "main.c"])
+            .args(["-o", "program"])
+            .args(words);
+        if let Some(value) = variable {
+            link.env("GLIBC_TUNABLES", value);
+        }
+        link.succeeds_silently();
+        let seen = std::fs::read_to_string(bench.path("seen")).expect("the tool ran");
+        std::fs::remove_file(bench.path("seen")).expect("it is there");
+        seen
+    };
+    let own = "glibc.malloc.arena_max=1";
+    let path = "environment.PATH = '/usr/bin'\n";
+    for hermetic in [&[][..], &["--offlink-hermetic"]] {
+        let told = seen(path, None, hermetic);
+        assert!(told.starts_with("glibc.malloc."), "{told:?}");
+        let lines = format!("{path}environment.GLIBC_TUNABLES = '{own}'\n");
+        assert_eq!(seen(&lines, None, hermetic), own);
+    }
+    assert_eq!(seen(path, Some(own), &[]), own);
+    assert_ne!(seen(path, Some(own), &["--offlink-hermetic"]), own);
 }
 
 /// A launcher that PATH would have to give is not declared.
