@@ -11,6 +11,7 @@
 //! This crate holds the only foreign calls of offlink. The C API and its meaning are those of LLVM's `llvm-c`
 //! headers, as declared by llvm-sys 221 (LLVM 22.1); it was tried with LLVM 19.1.7, 22.1.2, 22.1.4 and 22.1.8.
 
+mod allocator;
 mod assemble;
 mod attributes;
 mod bitcode;

@@ -6,6 +6,7 @@
 use std::sync::mpsc::sync_channel;
 use std::{io, thread};
 
+use crate::allocator;
 use crate::fault::{self, Fault};
 
 /// Address space for a worker's stack in bytes; pages that are never touched cost nothing.
@@ -31,6 +32,7 @@ pub(crate) enum Stopped {
 pub(crate) fn run<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Stopped> {
+    allocator::give_back();
     let (result, outcome) = sync_channel(1);
     let faults = result.clone();
     thread::Builder::new()
