@@ -10,6 +10,9 @@ from pathlib import Path
 MEASURED = ("src", "crates", "benches", "Cargo.toml", "Cargo.lock",
             ":!benches/RESULTS.md", ":!benches/bounds.md", ":!benches/plots")
 
+# For whom the system has huge pages: the mode in brackets.
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
 
 def commit(root):
     """The newest commit of what is measured, marked if files differ from it."""
@@ -26,6 +29,7 @@ def describe(root, cuda, seed):
         ("Processor", f"{processor()}, {os.cpu_count()} cores"),
         ("Memory", f"{memory_gib():.0f} GiB"),
         ("System", f"{distribution()}, Linux {os.uname().release.split('-')[0]}"),
+        ("Huge pages", HUGE_PAGES.read_text().strip()),
         ("offlink", f"commit {commit(root)}"),
         ("LLVM", version("clang-linker-wrapper-22", "--version")),
         ("CUDA", version(cuda / "bin/ptxas", "--version")),

@@ -35,6 +35,9 @@ from `benches/bounds.md`.
 - clang-linker-wrapper gets the line that clang 22 gives to it, offlink the same. It
   uses one core by default; `--wrapper-jobs=2` is told apart. offlink uses all cores.
   Nothing is cached but where a row says so.
+- offlink tells ptxas and the host linker by `GLIBC_TUNABLES` to allocate in larger steps
+  and in huge pages. The linker beside which it is measured runs without, which is why a
+  link through offlink can be the faster one.
 - Kernels, constants, images and choices are drawn from the seed; `benches/bench
   --seed=N` measures others. Kernels have C's linkage, since clang-linker-wrapper drops
   hidden ones under device LTO.
