@@ -203,9 +203,7 @@ fn another_tool_of_one_target_makes_its_image_anew() {
     let object = launcher_with(&bench, &images);
     let said = |remark: &str| {
         let script = format!("#!/bin/sh\n# {remark}\nexec '{}' \"$@\"\n", ptxas.display());
-        let script = bench.write("other-ptxas", script);
-        let executable = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(script, executable).expect("a program");
+        bench.script("other-ptxas", script);
         bench
             .offlink()
             .args([

@@ -1,6 +1,5 @@
 //! The same link gives the same bytes, wherever, whenever and by whom it is run.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -105,9 +104,12 @@ fn ways(bench: &Workbench, folder: &Path) -> Vec<(&'static str, Command)> {
         ("TZ", Path::new("Asia/Kathmandu")),
     ];
     let cache = [("OFFLINK_CACHE_DIR", elsewhere.as_path())];
+    // Instead of what offlink tells the allocator of its tools.
+    let allocator = [("GLIBC_TUNABLES", Path::new("glibc.malloc.arena_max=1"))];
     vec![
         ("another folder", plain(bench, folder)),
         ("another TMPDIR", with(&[("TMPDIR", &elsewhere)])),
+        ("another allocator", with(&allocator)),
         ("another locale", with(&[("LC_ALL", Path::new("C.UTF-8"))])),
         ("another home, user, date and time zone", with(&names)),
         ("another user", through("bwrap", &user)),
@@ -159,12 +161,10 @@ fn whatever_the_surroundings() {
 /// A program that runs the tool behind it and adds to its output what no two runs
 /// have in common.
 fn restless_toolchain(bench: &Workbench) {
-    let launcher = bench.write(
+    bench.script(
         "launch",
         "#!/bin/sh\n\"$@\" || exit\nwhile [ \"$1\" != --output-file ]; do shift; done\nmktemp -u >>\"$2\"\n",
     );
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&launcher, executable).expect("a program");
     let ptxas = cuda_tool("ptxas");
     let text = format!("tools.ptxas = ['./launch', '{}']\n", ptxas.display());
     bench.write("offlink.toml", text);

@@ -1,6 +1,5 @@
 //! Device links by a distributor, which is called as LLVM's DTLTO calls one.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,10 +36,7 @@ if "--fail" in arguments:
 "#;
 
 pub fn distributor(bench: &Workbench) -> PathBuf {
-    let path = bench.write("distribute", SERIAL);
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&path, executable).expect("a program");
-    path
+    bench.script("distribute", SERIAL)
 }
 
 fn link(bench: &Workbench, program: &Path, output: &str) -> Command {

@@ -15,13 +15,11 @@ use crate::workbench::{Run, Workbench, cuda_tool};
 /// `offlink doctor` on a machine whose nvidia-smi prints `gpus` and that has no
 /// other device than `root` says.
 pub fn doctor(bench: &Workbench, gpus: &str) -> Command {
-    use std::os::unix::fs::PermissionsExt;
     let folder = bench.folder("bin");
-    let script = bench.write(
+    bench.script(
         "bin/nvidia-smi",
         format!("#!/bin/sh\nprintf '%s' '{gpus}'\n"),
     );
-    std::fs::set_permissions(script, PermissionsExt::from_mode(0o755)).expect("permissions");
     let path = std::env::var("PATH").expect("a PATH");
     let mut doctor = bench.offlink();
     doctor

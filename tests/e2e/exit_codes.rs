@@ -1,6 +1,5 @@
 //! How offlink ends, and what a build system learns from it.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::device_code::{NVIDIA, bitcode, launcher_with, saxpy_images};
@@ -9,10 +8,7 @@ use crate::workbench::{Run, Workbench};
 /// A program that prints its arguments and ends with the given code.
 fn stand_in(bench: &Workbench, code: i32) -> PathBuf {
     let script = format!("#!/bin/sh\necho \"$@\"\nexit {code}\n");
-    let path = bench.write("stand-in", script);
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&path, executable).expect("a program");
-    path
+    bench.script("stand-in", script)
 }
 
 /// A line without device code goes to the host linker as it is.

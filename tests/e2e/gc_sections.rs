@@ -1,7 +1,5 @@
 //! Host linkers that drop what nothing refers to keep the entries and images.
 
-use std::os::unix::fs::PermissionsExt;
-
 use crate::device_code::{LAUNCHED, RUNTIME, launcher_with, saxpy_images};
 use crate::workbench::{Run, Workbench};
 
@@ -53,11 +51,10 @@ fn lld_with_gc_sections_and_a_fixed_load_address() {
 fn entries_that_a_linker_dropped_are_missed() {
     let bench = Workbench::new();
     let object = launcher_with(&bench, &saxpy_images(&bench));
-    let driver = bench.write(
+    let driver = bench.script(
         "driver",
         "#!/bin/sh\nexec clang-22 -fuse-ld=lld -Wl,--gc-sections \"$@\"\n",
     );
-    std::fs::set_permissions(&driver, PermissionsExt::from_mode(0o755)).expect("a program");
     let stderr = bench
         .offlink()
         .env("OFFLINK_HOST_LINKER", driver)

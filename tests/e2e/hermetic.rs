@@ -1,7 +1,6 @@
 //! Links that use what a toolchain file declares, and nothing else.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -244,12 +243,10 @@ fn an_empty_root_is_enough() {
 #[test]
 fn launchers_and_the_environment() {
     let bench = Workbench::new();
-    let launcher = bench.write(
+    bench.script(
         "launch",
         "#!/bin/sh\n/usr/bin/env >seen\nshift\nexec \"$@\"\n",
     );
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&launcher, executable).expect("a program");
     let ptxas = cuda_tool("ptxas");
     bench.write(
         "offlink.toml",
@@ -291,12 +288,10 @@ fn launchers_and_the_environment() {
 #[test]
 fn the_allocator_of_tools() {
     let bench = Workbench::new();
-    let tool = bench.write(
+    bench.script(
         "tool",
         "#!/bin/sh\nprintf %s \"$GLIBC_TUNABLES\" >seen\nexec \"$@\"\n",
     );
-    let executable = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&tool, executable).expect("a program");
     bench.write("main.c", "int main(void) { return 0; }\n");
     let seen = |lines: &str, variable: Option<&str>, words: &[&str]| {
         let lines = format!("{lines}tools.host-linker = ['./tool', '/usr/bin/cc']\n");

@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::device_code::{bitcode, launcher_with, nvidia};
@@ -20,9 +19,7 @@ fn counting_ptxas(bench: &Workbench) -> PathBuf {
         counts = bench.path("counts").display(),
         ptxas = cuda_tool("ptxas").display(),
     );
-    let path = bench.write("ptxas", script);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
-    path
+    bench.script("ptxas", script)
 }
 
 /// A jobserver of GNU make 4.4's sort with so many tokens, which lives as long as the

@@ -2,7 +2,6 @@
 //! than those of later ones. No package has clang 20, which is between the two; its
 //! entries are tested in crates/bundle with objects that it made.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -235,9 +234,7 @@ fn entries_of_another_form_are_found_in_the_program() {
 /// clang with arguments that offlink does not get to see.
 fn driver(bench: &Workbench, arguments: &str) -> PathBuf {
     let script = format!("#!/bin/sh\nexec clang-22 {arguments} \"$@\"\n");
-    let driver = bench.write("driver", script);
-    std::fs::set_permissions(&driver, PermissionsExt::from_mode(0o755)).expect("a program");
-    driver
+    bench.script("driver", script)
 }
 
 /// A program has one table of entries for each kind.
@@ -333,7 +330,7 @@ fn same_calls(language: Language, text: &str) -> String {
     // the option --image, which CUDA 13's has not.
     bench.folder("tools");
     bench.link("tools/ld.lld", bench.find("ld.lld-22"));
-    let fatbinary = bench.write(
+    bench.script(
         "tools/fatbinary",
         format!(
             "#!/bin/sh\nfor word; do\nshift\ncase $word in --image=profile=sm_*)\n\
@@ -342,7 +339,6 @@ fn same_calls(language: Language, text: &str) -> String {
             cuda().join("bin/fatbinary").display()
         ),
     );
-    std::fs::set_permissions(fatbinary, PermissionsExt::from_mode(0o755)).expect("a program");
     let calls = |wrapper: &[String]| {
         let path = std::env::var("PATH").expect("a PATH");
         let (tools, cuda_tools) = (bench.path("tools"), cuda().join("bin"));

@@ -1,7 +1,6 @@
 //! extract, link, bundle, wrap and a host link, one by one, give the bytes of
 //! the whole link.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::device_code::{AMD, CPU, NVIDIA, RUNTIME, bitcode, launcher_with, saxpy_images};
@@ -194,8 +193,7 @@ fn targets_that_nobody_expects() {
 #[test]
 fn arguments_for_the_driver() {
     let bench = Workbench::new();
-    let driver = bench.write("driver", "#!/bin/sh\necho \"$@\" >seen\nexec cc \"$@\"\n");
-    std::fs::set_permissions(&driver, PermissionsExt::from_mode(0o755)).expect("a program");
+    let driver = bench.script("driver", "#!/bin/sh\necho \"$@\" >seen\nexec cc \"$@\"\n");
     let input = bitcode(&bench, "saxpy", CPU);
     bench
         .offlink()

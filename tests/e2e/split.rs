@@ -1,7 +1,6 @@
 //! Device links in parts: the image is that of a link in one.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -154,8 +153,7 @@ fn parts_of_code_that_has_not_changed_come_from_the_cache() {
         log.display(),
         cuda_tool("ptxas").display()
     );
-    let ptxas = bench.write("ptxas", script);
-    std::fs::set_permissions(&ptxas, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let ptxas = bench.script("ptxas", script);
     let bitcode = |kernels: &[usize]| {
         let source: String = kernels.iter().copied().map(kernel).collect();
         let source = format!("#include <cuda_runtime.h>\n__device__ int total;\n{source}");

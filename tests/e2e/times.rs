@@ -2,7 +2,6 @@
 //! progress on a terminal.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -197,8 +196,7 @@ fn progress_is_for_terminals_and_long_links() {
     let bench = Workbench::new();
     let real = cuda_tool("ptxas");
     let script = format!("#!/bin/sh\nsleep 4; exec '{}' \"$@\"\n", real.display());
-    let slow = bench.write("slow-ptxas", script);
-    std::fs::set_permissions(&slow, PermissionsExt::from_mode(0o755)).expect("a program");
+    let slow = bench.script("slow-ptxas", script);
     let shown = on_terminal(&bench, &slow, "xterm");
     assert!(shown.contains("offlink: 0/1 images"), "{shown:?}");
     assert!(shown.contains("nvptx64-nvidia-cuda sm_90"), "{shown:?}");

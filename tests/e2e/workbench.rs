@@ -1,5 +1,6 @@
 //! A folder and a clean environment for one test, and the tools it may start.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -36,6 +37,14 @@ impl Workbench {
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, contents).expect("a new file");
+        path
+    }
+
+    /// A program in text, whose first line says what runs it.
+    pub fn script(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.write(name, text);
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&path, executable).expect("a program");
         path
     }
 
