@@ -10,10 +10,11 @@ use std::time::Instant;
 use thiserror::Error;
 use wait4::{ResUse, Wait4};
 
-/// What glibc's allocator does in the tools that are started: they ask for much memory, piece by piece, and give it back
-/// at their end. Huge pages where the system has them for those that ask, and steps of 2 MiB, save them most page
-/// faults, of which short runs consist to a good part. The names are those of glibc's manual, "Memory Allocation Tunables";
-/// older versions and other libraries pass over what they don't know.
+/// What glibc's allocator does in the tools that are started: they ask for much memory, piece
+/// by piece, and give it back at their end. Huge pages where the system has them for those that
+/// ask, and steps of 2 MiB, save them most page faults, which are a good part of a short run.
+/// The names are those of glibc's manual, "Memory Allocation Tunables"; older versions and other
+/// libraries pass over what they don't know.
 const ALLOCATOR: (&str, &str) = (
     "GLIBC_TUNABLES",
     "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=2097152:\

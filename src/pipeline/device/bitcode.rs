@@ -40,7 +40,8 @@ pub(super) fn compile(
     }
 }
 
-/// As [`compile`], or stops before the code is made, if `split` is for parts. What targets have in common is linked once.
+/// As [`compile`], or stops before the code is made, if `split` is for parts. What targets
+/// have in common is linked once.
 ///
 /// # Errors
 /// As [`compile`].
